@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "bench/fabric_cases.h"
-#include "bench/pairs.h"
 #include "common/array.h"
 #include "common/child.h"
 
@@ -30,15 +29,16 @@ struct comparison {
 	double own_value, other_value;                           /* medians */
 	double hops, other_hops;                                 /* a run's */
 	double ratio, noise;
-	bool compared; /* it is meant, and the file has it */
+	bool compared; /* it is meant, and the file has it, or the program takes it */
+	bool refused;  /* it is meant, and the program refuses its scenario */
 };
 
 struct against {
 	const struct bench_options *options;
 	const char *dir;
 	struct err *err;
-	char dpswitch[PATH_MAX], other[PATH_MAX]; /* other: empty with a file */
-	json_t *former;                           /* NULL with a program */
+	struct fabric_program program, other; /* other: empty with a file */
+	json_t *former;                       /* NULL with a program */
 	struct comparison results[FABRIC_CASES];
 };
 
@@ -114,18 +114,19 @@ open_other(struct against *against)
 		return load_former(against, path);
 	for (size_t i = 0; i < FABRIC_CASES; i++)
 		against->results[i].compared = fabric_case_is_meant(&fabric_cases[i], against->options->only);
-	return child_find_beside(path, "dpswitch", "dpswitch", against->other, sizeof(against->other), against->err) < 0
+	return child_find_beside(path, "dpswitch", "dpswitch", against->other.path, sizeof(against->other.path),
+				 against->err) < 0
 		       ? -EINVAL
 		       : 0;
 }
 
 /* @return 0, or negative errno with err set. @param value  Mhops/s, or mac-swap hops a hop with a file */
 static int
-run(struct against *against, const struct fabric_case *c, const char *dpswitch, double *value, double *hops)
+run(struct against *against, const struct fabric_case *c, const struct fabric_program *program, double *value, double *hops)
 {
 	struct fabric_run run;
 	double macswap_ns = 0;
-	int ret = fabric_case_run(c, against->options->percent, dpswitch, against->dir, &run, against->err);
+	int ret = fabric_case_run(c, against->options->percent, program, against->dir, &run, against->err);
 
 	if (ret < 0)
 		return ret;
@@ -133,7 +134,7 @@ run(struct against *against, const struct fabric_case *c, const char *dpswitch, 
 	*hops = run.hops;
 	if (against->former == NULL)
 		return 0;
-	macswap_ns = fabric_macswap_ns(dpswitch, against->dir, against->err);
+	macswap_ns = fabric_macswap_ns(program->path, against->dir, against->err);
 	*value = 1e3 / run.mhops / macswap_ns;
 	return macswap_ns < 0 ? -EIO : 0;
 }
@@ -143,14 +144,15 @@ run(struct against *against, const struct fabric_case *c, const char *dpswitch, 
  * number
  */
 static int
-run_pair(struct against *against, const struct fabric_case *c, int at, const char *second, double values[2], double hops[2])
+run_pair(struct against *against, const struct fabric_case *c, int at, const struct fabric_program *second,
+	 double values[2], double hops[2])
 {
 	int ret = 0;
 
 	for (int i = 0; ret == 0 && i < 2; i++) {
 		int which = i ^ (at & 1);
 
-		ret = run(against, c, which == 0 ? against->dpswitch : second, &values[which], &hops[which]);
+		ret = run(against, c, which == 0 ? &against->program : second, &values[which], &hops[which]);
 	}
 	return ret;
 }
@@ -164,7 +166,7 @@ compare_case(struct against *against, const struct fabric_case *c, struct compar
 	bool is_file = against->former != NULL;
 
 	for (size_t i = 0; i < pairs; i++) {
-		int ret = run_pair(against, c, (int)i, against->dpswitch, values, hops);
+		int ret = run_pair(against, c, (int)i, &against->program, values, hops);
 
 		if (ret < 0)
 			return ret;
@@ -175,7 +177,7 @@ compare_case(struct against *against, const struct fabric_case *c, struct compar
 			result->other[i] = result->other_value / values[0]; /* a cost: the smaller is the faster */
 			continue;
 		}
-		ret = run_pair(against, c, (int)i, against->other, values, hops);
+		ret = run_pair(against, c, (int)i, &against->other, values, hops);
 		if (ret < 0)
 			return ret;
 		other_values[i] = values[1];
@@ -216,8 +218,8 @@ set_cells(struct libscols_line *line, const struct fabric_case *c, const struct 
 	snprintf(cell[4], sizeof(cell[4]), "%.1f", result->other_value);
 	snprintf(cell[5], sizeof(cell[5]), "%.3f", result->ratio);
 	snprintf(cell[6], sizeof(cell[6]), "%.3f", result->noise);
-	snprintf(cell[7], sizeof(cell[7]), "%s%s", is_slower(result) ? "slower " : "",
-		 is_other_work(result) ? "other hops" : "");
+	snprintf(cell[7], sizeof(cell[7]), "%s%s%s", is_slower(result) ? "slower " : "",
+		 pairs_noisy(result->noise) ? "noisy " : "", is_other_work(result) ? "other hops" : "");
 	for (size_t i = 0; i < ARRAY_LEN(cell); i++)
 		scols_line_set_data(line, i, cell[i]);
 }
@@ -239,34 +241,69 @@ print_table(const struct against *against)
 	scols_print_table(table);
 	scols_unref_table(table);
 	printf("\nRatio: speed of this build by that of %s, the median of %d pairs%s. Noise: two standard errors of such a "
-	       "median, by as many pairs of this build with itself. A case is slower if ratio x (1 + noise) < %.2f.\n",
+	       "median, by as many pairs of this build with itself. A case is slower if ratio x (1 + noise) < %.2f. It is "
+	       "noisy if a build that is slower by twice what that bar allows could pass.\n",
 	       against->options->against, against->options->repeats,
 	       is_file ? ", each in mac-swap hops of the same run" : "", PAIRS_BAR);
+	for (size_t i = 0; i < FABRIC_CASES; i++)
+		if (against->results[i].refused)
+			printf("Not compared: %s, %s lcore%s, telemetry %s: %s refuses its scenario.\n",
+			       fabric_cases[i].name, fabric_cases[i].lcores,
+			       strcmp(fabric_cases[i].lcores, "1") == 0 ? "" : "s",
+			       fabric_cases[i].telemetry ? "on" : "off", against->other.path);
 }
 
 static void
 print_json(const struct against *against)
 {
-	json_t *rows = json_array(), *root;
+	json_t *rows = json_array(), *refused = json_array(), *root;
 
 	for (size_t i = 0; i < FABRIC_CASES; i++) {
 		const struct comparison *result = &against->results[i];
 
+		if (result->refused)
+			json_array_append_new(refused, json_pack("{s:s, s:i, s:b}", "case", fabric_cases[i].name, "lcores",
+								 atoi(fabric_cases[i].lcores), "telemetry",
+								 fabric_cases[i].telemetry));
 		if (!result->compared)
 			continue;
-		json_array_append_new(rows, json_pack("{s:s, s:i, s:b, s:f, s:f, s:f, s:f, s:f, s:f, s:b}", "case",
-						      fabric_cases[i].name, "lcores", atoi(fabric_cases[i].lcores),
-						      "telemetry", fabric_cases[i].telemetry, "hops", result->hops,
-						      "against_hops", result->other_hops, "median", result->own_value,
-						      "against_median", result->other_value, "ratio", result->ratio,
-						      "noise", result->noise, "slower", is_slower(result)));
+		json_array_append_new(rows,
+				      json_pack("{s:s, s:i, s:b, s:f, s:f, s:f, s:f, s:f, s:f, s:b, s:b}", "case",
+						fabric_cases[i].name, "lcores", atoi(fabric_cases[i].lcores), "telemetry",
+						fabric_cases[i].telemetry, "hops", result->hops, "against_hops",
+						result->other_hops, "median", result->own_value, "against_median",
+						result->other_value, "ratio", result->ratio, "noise", result->noise,
+						"slower", is_slower(result), "noisy", pairs_noisy(result->noise)));
 	}
-	root = json_pack("{s:s, s:s, s:i, s:f, s:o}", "against", against->options->against, "unit",
+	root = json_pack("{s:s, s:s, s:i, s:f, s:o, s:o}", "against", against->options->against, "unit",
 			 against->former != NULL ? "macswap_hops" : "mhops_per_core", "pairs", against->options->repeats,
-			 "bar", PAIRS_BAR, "cases", rows);
+			 "bar", PAIRS_BAR, "cases", rows, "refused", refused);
 	json_dumpf(root, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
 	putchar('\n');
 	json_decref(root);
+}
+
+/* Which cases the other program takes. @return 0, or negative errno with err set: it takes none that is meant */
+static int
+probe_cases(struct against *against)
+{
+	int ret = 0, taken = 0;
+
+	for (size_t i = 0; ret == 0 && i < FABRIC_CASES; i++) {
+		struct comparison *result = &against->results[i];
+		bool known;
+
+		if (!result->compared)
+			continue;
+		ret = fabric_case_probe(&fabric_cases[i], &against->other, against->dir, &known, against->err);
+		result->compared = ret == 0 && known;
+		result->refused = ret == 0 && !known;
+		taken += result->compared;
+	}
+	return ret != 0 || taken != 0
+		       ? ret
+		       : err_set(against->err, -EINVAL, "--against %s: %s refuses the scenario of every case",
+				 against->options->against, against->other.path);
 }
 
 static int
@@ -309,7 +346,13 @@ bench_fabric_against(const char *dir, const struct bench_options *options, struc
 	int ret = open_other(&against);
 
 	if (ret == 0)
-		ret = child_find("dpswitch", "dpswitch", against.dpswitch, sizeof(against.dpswitch), err);
+		ret = child_find("dpswitch", "dpswitch", against.program.path, sizeof(against.program.path), err);
+	if (ret == 0)
+		ret = fabric_program_probe(&against.program, dir, err);
+	if (ret == 0 && against.former == NULL)
+		ret = fabric_program_probe(&against.other, dir, err);
+	if (ret == 0 && against.former == NULL)
+		ret = probe_cases(&against);
 	if (ret == 0)
 		ret = compare_all(&against);
 	if (ret == 0 && options->json)

@@ -24,6 +24,7 @@
 #include "operator/controller/controller.h"
 #include "rxe-hosts/probe/agent.h"
 #include "scenario/scenario.h"
+#include "workload/plan.h"
 
 #define HOSTS 8
 #define RNICS 8

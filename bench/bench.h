@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "common/err.h"
+#include "common/record/kinds.h"
 #include "dpswitch/edge/port/port_round.h"
 
 #define BENCH_MAX_REPEATS 20
@@ -16,6 +17,8 @@
 struct bench_options {
 	int repeats; /* of every case; pairs of runs where `against` is set */
 	bool json;
+	/* Of the stages alone: */
+	int k, rate_gbps;
 	/* Of the fabric alone: */
 	const char *against; /* NULL, or what the programs are compared with: a path */
 	int percent;         /* of the cases' full size, 1 to 100 */
@@ -86,6 +89,84 @@ int bench_trace(const char *dir, const struct bench_options *options, struct err
  */
 int bench_telemetry(const char *dir, const struct bench_options *options, struct err *err);
 
+/*
+ * rocelab bench telemetry SCENARIO|FAMILY...: what accuracy a telemetry budget buys, with options of its own.
+ * @param argv  "telemetry" first
+ * @return the exit code
+ */
+int bench_tradeoff_main(int argc, char **argv);
+
+/* rocelab bench stages: each stage of the telemetry path by itself, and the exporter by load. */
+
+/*
+ * Runs a fabric once, and every stage over its records as often as the options say.
+ * @param dir  for scratch files, removed by the caller
+ * @return 0, or negative errno with err set: a run failed, or counts do not agree
+ */
+int bench_stages(const char *dir, const struct bench_options *options, struct err *err);
+
+/* Slow and stopped analyzers: a part of rocelab bench stages. */
+
+#define BENCH_THROTTLES 6
+
+struct bench_throttle_case {
+	const char *name;
+	bool real;        /* time: the run cannot wait */
+	uint64_t bytes_s; /* that the analyzer reads; 0: all it can */
+	bool stopped;     /* it reads nothing until everything has been offered */
+};
+
+extern const struct bench_throttle_case bench_throttle_cases[BENCH_THROTTLES];
+
+/* Reports to offer again and again. */
+struct bench_load {
+	const uint8_t *records; /* by time */
+	size_t used_bytes;
+	uint64_t span_ps; /* after the last of them the first comes again */
+};
+
+struct bench_throttle {
+	uint64_t made, received, dropped, bytes; /* records; bytes of frames, with those that were dropped */
+	uint64_t dropped_of[RECORD_KINDS];
+	uint64_t spent_ns, longest_ns; /* of the thread that offers: wall time in the exporter, and of one call */
+	uint64_t end_ps;
+};
+
+/*
+ * Offers the load to an analyzer that reads as the case has it.
+ * @return 0, or negative errno with err set: received and dropped records are not those made
+ */
+int bench_throttle_measure(const struct bench_load *load, size_t which, struct bench_throttle *result, struct err *err);
+
+/* rocelab bench state: bytes of telemetry that a port and a flow keep, by structure. The same on any 64-bit machine. */
+
+/* @param dir  for a scenario. @return 0 or negative errno with err */
+int bench_state(const char *dir, const struct bench_options *options, struct err *err);
+
+/* rocelab bench epochs: in real time, when an epoch is at the analyzer, and in which stage the time goes. */
+
+/*
+ * Runs every case as often as the options say and prints the run with the least median. Guests that do not run here are no
+ * error.
+ * @param dir  for scratch files, removed by the caller
+ * @return 0, or negative errno with err set: a run failed, or its counts do not agree
+ */
+int bench_epochs(const char *dir, const struct bench_options *options, struct err *err);
+
+/*
+ * rocelab bench ai-fabric SCENARIO [TEST...]: tests of the BMWG's drafts on AI fabrics, with options of its own.
+ * @param argv  "ai-fabric" first
+ * @return the exit code
+ */
+int bench_ai_fabric_main(int argc, char **argv);
+
+/*
+ * rocelab bench scale: speed against size, and a model of it, with options of its own.
+ * @param argv  "scale" first
+ * @return the exit code
+ */
+int bench_scale_main(int argc, char **argv);
+
 /* rocelab bench realtime. */
 
 /*
@@ -103,7 +184,8 @@ int bench_realtime(const char *dir, const struct bench_options *options, struct 
 /* Bytes up to here were with the evidence by then. */
 struct tap_portion {
 	size_t end_bytes;
-	uint64_t taken_ns; /* clock_now_ns() */
+	uint64_t got_ns;   /* clock_now_ns() when they had been read */
+	uint64_t taken_ns; /* and when they were with the evidence */
 };
 
 /* The records received over the socket. Zero-initialise. */
@@ -121,14 +203,21 @@ struct tap_lag {
 	double p50_us, p99_us, max_us;
 };
 
+#define BENCH_MAX_SWITCHES 1024 /* further ones are not in by_switch */
+
 struct tap_counts {
 	uint64_t made;               /* records, by the run's own account (REC_END) */
 	uint64_t on_time, held_back; /* received: sent at their own time, or later */
 	uint64_t dropped;            /* reported by gaps */
 	uint64_t bytes;              /* of frames and gaps */
 	uint64_t frames, epochs;
+	uint64_t fullest_bytes;                 /* the most that left in a millisecond of the run's time */
+	uint64_t by_switch[BENCH_MAX_SWITCHES]; /* [nswitches] records received of each */
+	uint32_t nswitches;
 	struct tap_lag run;  /* in the run's time, until the budget let the row go */
 	struct tap_lag wall; /* until the evidence had it; 0 without a zero_ns */
+	/* Means over epochs: from its end to its row; until the budget let it go; then until it was read, and joined. */
+	double made_us, released_us, received_us, joined_us;
 };
 
 /*
@@ -145,6 +234,19 @@ int bench_tap_read(struct bench_tap *tap, int listener, pid_t sender, struct err
  * @return 0, or -EPROTO with err set: the records made are not those received and dropped
  */
 int bench_tap_count(const struct bench_tap *tap, uint64_t zero_ns, struct tap_counts *counts, struct err *err);
+
+/*
+ * Runs dpswitch with this process for its analyzer.
+ * @param dir     for the run's files and the socket
+ * @param lcores  NULL: as many as it takes itself
+ * @param run     its run.json, the caller's to release
+ * @return 0, or negative errno with err set
+ */
+int bench_tap_run(struct bench_tap *tap, const char *scenario, const char *dir, const char *lcores, json_t **run,
+		  struct err *err);
+
+/* Counts the recording of a run in a folder, in the run's time. @return as bench_tap_count() */
+int bench_tap_recording(const char *dir, struct tap_counts *counts, struct err *err);
 
 void bench_tap_fini(struct bench_tap *tap);
 
@@ -218,3 +320,29 @@ struct bench_round {
 int bench_round_measure(const char *forwarder, const char *dir, int repeats, struct bench_round *rows, struct err *err);
 void bench_round_print(const struct bench_round *rows);
 json_t *bench_round_json(const struct bench_round *rows);
+
+/* Arithmetic of a comparison by pairs of runs: each pair gives a ratio, this program's rate by the other's. */
+
+/* A median ratio below this is slower, unless noise explains it. */
+#define PAIRS_BAR 0.95
+
+/*
+ * @param values  [count], not empty; sorted by this call. @return their median: the mean of the middle two of an even count
+ */
+double pairs_median(double *values, size_t count);
+
+/*
+ * The noise of a median of `count` ratios: two standard errors. It is estimated from as many pairs of a program with
+ * itself, whose true ratio is 1: the median distance of their logarithms from 0 is robust against single disturbed runs.
+ * The factors of a normal distribution are 1.4826 from that to the standard deviation, and sqrt(pi/2) from a mean's error
+ * to a median's.
+ * @param own  ratios of the program with itself, [count], positive, at least one
+ * @return a share: 0.02 for 2 % up or down
+ */
+double pairs_noise(const double *own, size_t count);
+
+/* Whether a program that loses twice as much as the bar allows could pass in this noise: then a pass shows little. */
+bool pairs_noisy(double noise);
+
+/* Whether a median ratio is below the bar by more than the noise, a share of the ratio. */
+bool pairs_slower(double ratio, double noise);

@@ -24,7 +24,7 @@ struct bench_result {
 struct bench {
 	const struct bench_options *options;
 	const char *dir;
-	char dpswitch[PATH_MAX];
+	struct fabric_program program;
 	double calibration_ns;
 	struct bench_result results[FABRIC_CASES];
 	struct err *err;
@@ -43,7 +43,7 @@ run_case(struct bench *bench, const struct fabric_case *c, struct bench_result *
 {
 	for (int i = 0; i < bench->options->repeats; i++) {
 		int ret =
-			fabric_case_run(c, bench->options->percent, bench->dpswitch, bench->dir, &result->last, bench->err);
+			fabric_case_run(c, bench->options->percent, &bench->program, bench->dir, &result->last, bench->err);
 
 		if (ret < 0)
 			return ret;
@@ -127,10 +127,11 @@ print_json(const struct bench *bench)
 static int
 run_all(struct bench *bench)
 {
-	int ret = child_find("dpswitch", "dpswitch", bench->dpswitch, sizeof(bench->dpswitch), bench->err);
+	int ret = child_find("dpswitch", "dpswitch", bench->program.path, sizeof(bench->program.path), bench->err);
 
+	ret = ret == 0 ? fabric_program_probe(&bench->program, bench->dir, bench->err) : ret;
 	if (ret == 0) {
-		bench->calibration_ns = fabric_macswap_ns(bench->dpswitch, bench->dir, bench->err);
+		bench->calibration_ns = fabric_macswap_ns(bench->program.path, bench->dir, bench->err);
 		ret = bench->calibration_ns < 0 ? -EIO : 0;
 	}
 	for (size_t i = 0; ret == 0 && i < FABRIC_CASES; i++) {

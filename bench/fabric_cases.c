@@ -2,14 +2,17 @@
 #include "bench/fabric_cases.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #include "common/array.h"
 #include "common/child.h"
 #include "common/outfile.h"
+#include "common/program.h"
 
 #define HEAD(k)                                                                                                            \
 	"topology = { kind = \"fat-tree\"; k = " k "; rate = \"100Gbps\"; delay = \"2us\"; };\n"                           \
@@ -105,30 +108,141 @@ load(const char *dir, const char *name, struct err *err)
 }
 
 static int
-start(const struct fabric_case *c, const char *scenario, const char *dpswitch, const char *dir, struct err *err)
+set_profiles(struct child_args *args, struct err *err)
+{
+	static const char *const values[] = { "--set", "switch.profile=ns3", "--set", "host.profile=ns3" };
+	int ret = 0;
+
+	for (size_t i = 0; ret == 0 && i < ARRAY_LEN(values); i++)
+		ret = child_add(args, values[i], err);
+	return ret;
+}
+
+#define MESSAGES "%s/messages.txt"
+
+/*
+ * Runs a program with its stderr in a file of dir: a case that is refused, or that is warned of at the start of each of its
+ * runs, is no message for the user.
+ * @return as child_wait(), or negative errno with err set
+ */
+static int
+run_aside(const char *program, const struct child_args *args, const char *dir, struct err *err)
+{
+	char path[PATH_MAX];
+	int kept = dup(STDERR_FILENO), file;
+	pid_t pid;
+
+	snprintf(path, sizeof(path), MESSAGES, dir);
+	file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	dup2(file, STDERR_FILENO);
+	pid = child_start(program, args, false, err);
+	dup2(kept, STDERR_FILENO);
+	close(kept);
+	close(file);
+	return pid < 0 ? pid : child_wait(pid);
+}
+
+/* What a run that failed wrote, to stderr after all. */
+static void
+show_messages(const char *dir)
+{
+	char path[PATH_MAX], text[4096];
+	size_t count;
+	FILE *from;
+
+	snprintf(path, sizeof(path), MESSAGES, dir);
+	from = fopen(path, "re");
+	while (from != NULL && (count = fread(text, 1, sizeof(text), from)) > 0)
+		fwrite(text, 1, count, stderr);
+	if (from != NULL)
+		fclose(from);
+}
+
+int
+fabric_program_probe(struct fabric_program *program, const char *dir, struct err *err)
+{
+	char path[PATH_MAX + 64];
+	struct child_args args = { .argv = { "dpswitch", path, "--out", dir, "--quiet" }, .count = 5 };
+	struct outfile out;
+	int ret;
+
+	snprintf(path, sizeof(path), "%s/probe.cfg", dir);
+	ret = outfile_open_path(&out, path, err);
+	if (ret == 0) {
+		fputs(HEAD("4"), out.file);
+		write_ring(out.file, 100, 100);
+		ret = outfile_close(&out, 0, err);
+	}
+	ret = ret == 0 ? set_profiles(&args, err) : ret;
+	ret = ret == 0 ? run_aside(program->path, &args, dir, err) : ret;
+	program->has_profiles = ret == 0;
+	return ret < 0 ? ret : 0;
+}
+
+/* A case's arguments. @param args  with those of any run */
+static void
+set_case(struct child_args *args, const struct fabric_case *c, const struct fabric_program *program, struct err *err)
+{
+	if (program->has_profiles)
+		set_profiles(args, err);
+	if (!c->telemetry) {
+		child_add(args, "--set", err);
+		child_add(args, "telemetry.enabled=false", err);
+	}
+	if (c->set != NULL) {
+		child_add(args, "--set", err);
+		child_add(args, c->set, err);
+	}
+}
+
+/* @param path  [cap] set to its scenario in dir. @return 0, or negative errno with err set */
+static int
+write_case(const struct fabric_case *c, int percent, const char *dir, char *path, size_t cap, struct err *err)
+{
+	struct outfile out;
+	int ret;
+
+	snprintf(path, cap, "%s/bench.cfg", dir);
+	ret = outfile_open_path(&out, path, err);
+	if (ret < 0)
+		return ret;
+	c->write(out.file, percent);
+	return outfile_close(&out, 0, err);
+}
+
+int
+fabric_case_probe(const struct fabric_case *c, const struct fabric_program *program, const char *dir, bool *known,
+		  struct err *err)
+{
+	char path[PATH_MAX + 64];
+	struct child_args args = { .argv = { "dpswitch", path, "--out", dir, "--lcores", c->lcores, "--quiet" },
+				   .count = 7 };
+	int ret = write_case(c, 1, dir, path, sizeof(path), err);
+
+	set_case(&args, c, program, err);
+	ret = ret == 0 ? run_aside(program->path, &args, dir, err) : ret;
+	*known = ret != EXIT_USAGE;
+	return ret < 0 ? ret : 0;
+}
+
+static int
+start(const struct fabric_case *c, const char *scenario, const struct fabric_program *program, const char *dir,
+      struct err *err)
 {
 	struct child_args args = { .argv = { "dpswitch", scenario, "--out", dir, "--lcores", c->lcores, "--quiet" },
 				   .count = 7 };
 	char path[PATH_MAX], text[64];
-	pid_t pid;
 	int status;
 
-	if (!c->telemetry) {
-		child_add(&args, "--set", err);
-		child_add(&args, "telemetry.enabled=false", err);
-	}
-	if (c->set != NULL) {
-		child_add(&args, "--set", err);
-		child_add(&args, c->set, err);
-	}
+	set_case(&args, c, program, err);
 	/* A run.json that a former run left is not this one's. */
 	snprintf(path, sizeof(path), "%s/run.json", dir);
 	remove(path);
-	pid = child_start(dpswitch, &args, false, err);
-	if (pid < 0)
-		return pid;
-	status = child_wait(pid);
-	return status == 0 ? 0 : err_set(err, -EIO, "%s: %s %s", c->name, dpswitch, child_text(status, text, sizeof(text)));
+	status = run_aside(program->path, &args, dir, err);
+	if (status <= 0)
+		return status;
+	show_messages(dir);
+	return err_set(err, -EIO, "%s: %s %s", c->name, program->path, child_text(status, text, sizeof(text)));
 }
 
 /* @param file  that the object is of @return 0, or -EPROTO with err set: it has no such number */
@@ -161,28 +275,21 @@ read_run(const json_t *root, const char *file, struct fabric_run *run, struct er
 }
 
 int
-fabric_case_run(const struct fabric_case *c, int percent, const char *dpswitch, const char *dir, struct fabric_run *run,
-		struct err *err)
+fabric_case_run(const struct fabric_case *c, int percent, const struct fabric_program *program, const char *dir,
+		struct fabric_run *run, struct err *err)
 {
 	char path[PATH_MAX + 64];
-	struct outfile out;
 	json_t *root;
-	int ret;
+	int ret = write_case(c, percent, dir, path, sizeof(path), err);
 
-	snprintf(path, sizeof(path), "%s/bench.cfg", dir);
-	ret = outfile_open_path(&out, path, err);
-	if (ret < 0)
-		return ret;
-	c->write(out.file, percent);
-	ret = outfile_close(&out, 0, err);
 	if (ret == 0)
-		ret = start(c, path, dpswitch, dir, err);
+		ret = start(c, path, program, dir, err);
 	if (ret < 0)
 		return ret;
 	root = load(dir, "run.json", err);
 	if (root == NULL)
 		return -EPROTO;
-	snprintf(path, sizeof(path), "%s: %s: its run.json", c->name, dpswitch);
+	snprintf(path, sizeof(path), "%s: %s: its run.json", c->name, program->path);
 	ret = read_run(root, path, run, err);
 	json_decref(root);
 	return ret;

@@ -2,12 +2,26 @@
 /* The cases of rocelab bench fabric, and one run of one of them by a given dpswitch. */
 #pragma once
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
 #include "common/err.h"
+
+/* A dpswitch to measure. */
+struct fabric_program {
+	char path[PATH_MAX];
+	bool has_profiles; /* it knows switch.profile and host.profile: runs have ns3's, the only values before */
+};
+
+/*
+ * Finds out what a program knows. @param program  with its path
+ * @param dir  for scratch files
+ * @return 0, or negative errno with err set: it cannot be started
+ */
+int fabric_program_probe(struct fabric_program *program, const char *dir, struct err *err);
 
 struct fabric_case {
 	const char *name;
@@ -24,6 +38,16 @@ extern const struct fabric_case fabric_cases[FABRIC_CASES];
 /* @param only  NULL (all), or a part of its name */
 bool fabric_case_is_meant(const struct fabric_case *c, const char *only);
 
+/*
+ * Finds out whether a program takes a case: an older one may not know a key of its scenario, and refuses it.
+ * @param program  as fabric_program_probe() left it
+ * @param dir      for scratch files
+ * @param known    out: false, if it refuses the scenario
+ * @return 0, or negative errno with err set: it cannot be started
+ */
+int fabric_case_probe(const struct fabric_case *c, const struct fabric_program *program, const char *dir, bool *known,
+		      struct err *err);
+
 /* Of one run, by its run.json. */
 struct fabric_run {
 	double mhops; /* a second of processor time, of all lcores */
@@ -31,13 +55,12 @@ struct fabric_run {
 };
 
 /*
- * Writes a case's scenario and runs it.
- * @param dpswitch  path of the program
- * @param dir       for scratch files
+ * Writes a case's scenario and runs it, with the profiles ns3: a case stays what it is whatever the defaults are.
+ * @param dir  for scratch files
  * @return 0, or negative errno with err set: the program failed (-EIO), or its run.json is not understood (-EPROTO)
  */
-int fabric_case_run(const struct fabric_case *c, int percent, const char *dpswitch, const char *dir, struct fabric_run *run,
-		    struct err *err);
+int fabric_case_run(const struct fabric_case *c, int percent, const struct fabric_program *program, const char *dir,
+		    struct fabric_run *run, struct err *err);
 
 /* This machine's processor, as the kernel names it ("AMD EPYC", family and model). @return text */
 const char *fabric_cpu(char *text, size_t cap);

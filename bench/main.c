@@ -22,13 +22,48 @@ struct benchmark {
 	int (*compare)(const char *dir, const struct bench_options *options, struct err *err);
 };
 
+/* Where it is not the first word: its options are others. */
+static int
+ai_fabric(const char *dir, const struct bench_options *options, struct err *err)
+{
+	(void)dir;
+	(void)options;
+	return err_set(err, -EINVAL, "ai-fabric is the first word, and has other options: rocelab bench ai-fabric --help");
+}
+
+static int
+scale(const char *dir, const struct bench_options *options, struct err *err)
+{
+	(void)dir;
+	(void)options;
+	return err_set(err, -EINVAL, "scale is the first word, and has other options: rocelab bench scale --help");
+}
+
 static const struct benchmark benchmarks[] = {
 	{ "fabric", "packet hops per second per core, hosts included: a hop is a packet that arrives at a node",
 	  bench_fabric, bench_fabric_against },
 	{ "telemetry",
-	  "from a switch's epoch to the analyzer's evidence, by budget: records and bytes, how many are held back or "
+	  "from a switch's epoch to the analyzer's evidence, by budget; with SCENARIO|FAMILY... what accuracy a budget "
+	  "buys "
+	  "(rocelab bench telemetry --help): records and bytes, how many are held back or "
 	  "dropped, what each costs, and how long after an epoch's end its rows are known, in virtual and in real time",
 	  bench_telemetry, NULL },
+	{ "stages",
+	  "each stage of the telemetry path by itself: processor time of a record that is packed, exported, joined, and of "
+	  "the "
+	  "diagnosis; the rate of a unix and of a TCP socket; and how late records leave, from idle to ten times what the "
+	  "budget "
+	  "carries, with --k and --rate of the fabric",
+	  bench_stages, NULL },
+	{ "state",
+	  "bytes of telemetry that a port of a switch keeps, and each flow at it, by structure, at the defaults; and what "
+	  "FlowPulse's counters are in bits of SRAM",
+	  bench_state, NULL },
+	{ "epochs",
+	  "in real time, how long after an epoch's end its rows are at the analyzer, and in which stage of the path the "
+	  "time "
+	  "goes, with embedded hosts and with guests, on one and on two lcores",
+	  bench_epochs, NULL },
 	{ "analyzer",
 	  "records taken in per second, and the time from the last record to the verdict, up to 1,024 ranks and 1,280 "
 	  "switches: processor time, of streams made up for it, the best of N runs, and of up to 20 where they are short. "
@@ -49,6 +84,14 @@ static const struct benchmark benchmarks[] = {
 	  bench_agent, NULL },
 	{ "trace", "how long FlowTracer takes, by flows, threads, connections and the management network's round trip",
 	  bench_trace, NULL },
+	{ "ai-fabric",
+	  "tests of the IETF's drafts on AI fabrics: on the fabric of a scenario, with pass rules (SCENARIO [TEST...])",
+	  ai_fabric, NULL },
+	{ "scale",
+	  "speed against size, lcores and processes: hops, time and memory of each run, and a model of them with a "
+	  "forecast for "
+	  "more machines",
+	  scale, NULL },
 };
 
 struct options {
@@ -68,6 +111,8 @@ static const struct argp_option option_table[] = {
 	  0 },
 	{ "size", 's', "PERCENT", 0, "Of the fabric: bytes of every message, of the full size (default 100)", 0 },
 	{ "case", 'c', "NAME", 0, "Of the fabric: only cases with NAME as a part of their name (\"ring\", \"K=8\")", 0 },
+	{ "k", 'k', "K", 0, "Of the stages: a fat-tree of K (default 4)", 0 },
+	{ "rate", 'r', "GBPS", 0, "Of the stages: the rate of its links (default 100)", 0 },
 	{ "json", 'j', NULL, 0, "Print JSON", 0 },
 	{ 0 },
 };
@@ -123,6 +168,12 @@ parse(int key, char *arg, struct argp_state *state)
 	case 'c':
 		options->bench.only = check_case(arg, state);
 		return 0;
+	case 'k':
+		options->bench.k = (int)args_number(state, "--k", arg, 4, 16) / 2 * 2;
+		return 0;
+	case 'r':
+		options->bench.rate_gbps = (int)args_number(state, "--rate", arg, 10, 800);
+		return 0;
 	case 'j':
 		options->bench.json = true;
 		return 0;
@@ -169,10 +220,26 @@ list_kinds(FILE *to)
 			benchmarks[i].doc);
 }
 
+/*
+ * "telemetry" and more than the options that all kinds share: its second argument is a scenario or family, or an option of
+ * those.
+ */
+static bool
+is_tradeoff(int argc, char **argv)
+{
+	if (argc < 3 || strcmp(argv[1], "telemetry") != 0)
+		return false;
+	return argv[2][0] != '-' || strncmp(argv[2], "--policy", 8) == 0 || strncmp(argv[2], "--budget", 8) == 0 ||
+	       strncmp(argv[2], "--epoch", 7) == 0 || strncmp(argv[2], "--seeds", 7) == 0 ||
+	       strncmp(argv[2], "--out", 5) == 0 || strncmp(argv[2], "--jobs", 6) == 0 ||
+	       strncmp(argv[2], "--shard", 7) == 0 || strncmp(argv[2], "--merge", 7) == 0 || strcmp(argv[2], "--help") == 0;
+}
+
 int
 main(int argc, char **argv)
 {
-	struct options options = { .benchmark = &benchmarks[0], .bench = { .repeats = 5, .percent = 100 } };
+	struct options options = { .benchmark = &benchmarks[0],
+				   .bench = { .repeats = 5, .percent = 100, .k = 4, .rate_gbps = 100 } };
 	struct private_dir dir;
 	struct err err = { 0 };
 	int ret;
@@ -183,6 +250,12 @@ main(int argc, char **argv)
 		list_kinds(stdout);
 		return EXIT_DONE;
 	}
+	if (argc >= 2 && strcmp(argv[1], "ai-fabric") == 0)
+		return bench_ai_fabric_main(argc - 1, argv + 1);
+	if (argc >= 2 && strcmp(argv[1], "scale") == 0)
+		return bench_scale_main(argc - 1, argv + 1);
+	if (is_tradeoff(argc, argv))
+		return bench_tradeoff_main(argc - 1, argv + 1);
 	log_set_command("rocelab bench");
 	if (args_parse(&argp, argc, argv, 0, &options) != 0)
 		return EXIT_USAGE;

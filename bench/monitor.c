@@ -174,7 +174,7 @@ end_step(struct host *host, uint32_t step)
 
 	host->now_ps += STEP_PS;
 	agent_step_completed(&host->agent, 0, 0, host->now_ps);
-	monitor_report(&host->records, &result, host->now_ps);
+	monitor_report(&host->records, &result, &(struct send_times){ 0 }, host->now_ps);
 	if (step < coll_steps(host->schedule, 1)) {
 		monitor_dependency_done(&host->monitor, step + 1, (struct coll_dep){ 0, step }, false, host->now_ps);
 		result.waited_for.rank = monitor_waited_for(&host->monitor, 0, host->now_ps).rank;

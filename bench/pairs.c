@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "bench/pairs.h"
+#include "bench/bench.h"
 
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
-
-#include "bench/bench.h"
 
 #define SIGMA_OF_DEVIATION 1.4826
 #define ERRORS 2
@@ -35,6 +33,12 @@ pairs_noise(const double *own, size_t count)
 	for (size_t i = 0; i < count; i++)
 		deviations[i] = fabs(log(own[i]));
 	return expm1(ERRORS * sqrt(M_PI / 2) * SIGMA_OF_DEVIATION * pairs_median(deviations, count) / sqrt((double)count));
+}
+
+bool
+pairs_noisy(double noise)
+{
+	return PAIRS_BAR / (1 + noise) < 1 - 2 * (1 - PAIRS_BAR);
 }
 
 bool

@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,7 +24,10 @@
 #include "common/err.h"
 #include "common/grow.h"
 #include "common/record/frame.h"
+#include "common/run_files.h"
 #include "common/units.h"
+#include "common/unix_socket.h"
+#include "common/wire/ending.h"
 #include "common/wire/record.h"
 #include "diag/collect/stream.h"
 
@@ -36,13 +40,24 @@ struct lags {
 	size_t count, cap;
 };
 
+/* Bytes that left at a time of the run. */
+struct tap_sent {
+	uint64_t time_ps, bytes;
+};
+
 /* The state of the count. */
 struct walk {
 	struct tap_counts *counts;
 	const struct tap_portion *portion; /* the portion with the current record */
 	uint64_t zero_ns, epoch_ps;
 	struct lags run, wall;
+	double made_ps, released_ps, received_ns, joined_ns; /* sums over epochs; the last two by the wall clock */
 	struct rec_end end;
+	/* Of each node: its index in by_switch and one more; 0: it is none. [nnodes] */
+	uint32_t *switches;
+	size_t nnodes, cap_nodes;
+	struct tap_sent *sent; /* [nsent] */
+	size_t nsent, cap_sent;
 };
 
 static int
@@ -77,13 +92,13 @@ take_portion(struct bench_tap *tap, int fd)
 static int
 feed_portion(struct bench_tap *tap, struct stream *stream, size_t size_bytes, struct err *err)
 {
-	uint64_t before_ns = clock_cpu_ns();
+	uint64_t before_ns = clock_cpu_ns(), got_ns = clock_now_ns();
 	int ret = stream_feed(stream, tap->data + tap->used_bytes, size_bytes, err);
 
 	tap->take_in_ns += clock_cpu_ns() - before_ns;
 	tap->used_bytes += size_bytes;
 	tap->portions = grow(tap->portions, &tap->cap_portions, tap->nportions + 1, sizeof(*tap->portions), "portions");
-	tap->portions[tap->nportions++] = (struct tap_portion){ tap->used_bytes, clock_now_ns() };
+	tap->portions[tap->nportions++] = (struct tap_portion){ tap->used_bytes, got_ns, clock_now_ns() };
 	return ret;
 }
 
@@ -129,9 +144,46 @@ count_epochs(struct walk *walk, const struct rec_port_row *row, uint64_t sent_ps
 			continue;
 		walk->counts->epochs++;
 		add_lag(&walk->run, sent_ps - end_ps);
-		if (walk->zero_ns != 0)
-			add_lag(&walk->wall, (walk->portion->taken_ns - end_ns) * PS_PER_NS);
+		walk->made_ps += (double)(row->hdr.time_ps - end_ps);
+		walk->released_ps += (double)(sent_ps - row->hdr.time_ps);
+		if (walk->zero_ns == 0)
+			continue;
+		walk->received_ns += (double)walk->portion->got_ns - (double)(walk->zero_ns + sent_ps / PS_PER_NS);
+		walk->joined_ns += (double)(walk->portion->taken_ns - walk->portion->got_ns);
+		add_lag(&walk->wall, (walk->portion->taken_ns - end_ns) * PS_PER_NS);
 	}
+}
+
+static void
+add_node(struct walk *walk, const struct rec_node *node)
+{
+	bool is_counted = node->kind == 0 && walk->counts->nswitches < BENCH_MAX_SWITCHES;
+
+	walk->switches = grow(walk->switches, &walk->cap_nodes, walk->nnodes + 1, sizeof(*walk->switches), "nodes");
+	walk->switches[walk->nnodes++] = is_counted ? ++walk->counts->nswitches : 0;
+}
+
+static void
+add_sent(struct walk *walk, uint64_t time_ps, uint64_t bytes)
+{
+	walk->counts->bytes += bytes;
+	walk->sent = grow(walk->sent, &walk->cap_sent, walk->nsent + 1, sizeof(*walk->sent), "times of frames");
+	walk->sent[walk->nsent++] = (struct tap_sent){ time_ps, bytes };
+}
+
+/* Times ascend. */
+static uint64_t
+fullest(const struct walk *walk)
+{
+	uint64_t bytes = 0, most_bytes = 0;
+
+	for (size_t first = 0, i = 0; i < walk->nsent; i++) {
+		bytes += walk->sent[i].bytes;
+		while (walk->sent[first].time_ps + PS_PER_MS <= walk->sent[i].time_ps)
+			bytes -= walk->sent[first++].bytes;
+		most_bytes = bytes > most_bytes ? bytes : most_bytes;
+	}
+	return most_bytes;
 }
 
 static int
@@ -144,11 +196,13 @@ count_frame(struct walk *walk, const uint8_t *data, size_t size_bytes, struct er
 
 	memcpy(frame, data, size_bytes);
 	walk->counts->frames++;
-	walk->counts->bytes += size_bytes;
+	add_sent(walk, hdr->time_ps, size_bytes);
 	recframe_open(&reader, hdr);
 	while ((ret = recframe_next(&reader, &rec, err)) > 0) {
 		walk->counts->on_time += rec->time_ps == hdr->time_ps;
 		walk->counts->held_back += rec->time_ps < hdr->time_ps;
+		if (rec->node < walk->nnodes && walk->switches[rec->node] != 0)
+			walk->counts->by_switch[walk->switches[rec->node] - 1]++;
 		if (rec->type == REC_PORT_ROW)
 			count_epochs(walk, (const struct rec_port_row *)(const void *)rec, hdr->time_ps);
 	}
@@ -159,9 +213,14 @@ static int
 count_record(struct walk *walk, const uint8_t *data, const struct rec_hdr *hdr, struct err *err)
 {
 	struct rec_run run;
+	struct rec_node node;
 	struct rec_gap gap;
 
 	switch (hdr->type) {
+	case REC_NODE:
+		memcpy(&node, data, sizeof(node));
+		add_node(walk, &node);
+		return 0;
 	case REC_RUN:
 		memcpy(&run, data, sizeof(run));
 		walk->epoch_ps = run.epoch_ps;
@@ -171,7 +230,7 @@ count_record(struct walk *walk, const uint8_t *data, const struct rec_hdr *hdr, 
 	case REC_GAP:
 		memcpy(&gap, data, sizeof(gap));
 		walk->counts->dropped += gap.dropped;
-		walk->counts->bytes += sizeof(gap);
+		add_sent(walk, hdr->time_ps, sizeof(gap));
 		return 0;
 	case REC_END:
 		memcpy(&walk->end, data, sizeof(walk->end));
@@ -239,7 +298,65 @@ bench_tap_count(const struct bench_tap *tap, uint64_t zero_ns, struct tap_counts
 	counts->made = walk.end.offered_records;
 	counts->run = summarize(&walk.run);
 	counts->wall = summarize(&walk.wall);
+	counts->fullest_bytes = fullest(&walk);
+	if (counts->epochs != 0) {
+		counts->made_us = walk.made_ps / 1e6 / (double)counts->epochs;
+		counts->released_us = walk.released_ps / 1e6 / (double)counts->epochs;
+		counts->received_us = walk.received_ns / 1e3 / (double)counts->epochs;
+		counts->joined_us = walk.joined_ns / 1e3 / (double)counts->epochs;
+	}
+	free(walk.switches);
+	free(walk.sent);
 	return ret == 0 ? check(counts, &walk.end, err) : ret;
+}
+
+int
+bench_tap_run(struct bench_tap *tap, const char *scenario, const char *dir, const char *lcores, json_t **run,
+	      struct err *err)
+{
+	char path[PATH_MAX], socket[PATH_MAX];
+	const struct child_args args = { .argv = { "dpswitch", scenario, "--out", dir, "--quiet", "--analyzer", socket,
+						   lcores != NULL ? "--lcores" : NULL, lcores },
+					 .count = lcores != NULL ? 9 : 7 };
+	struct unix_listener listener;
+	json_error_t error;
+	int ret = child_find("dpswitch", "dpswitch", path, sizeof(path), err), status;
+	pid_t pid;
+
+	snprintf(socket, sizeof(socket), "%s/records.sock", dir);
+	ret = ret == 0 ? unix_listen(&listener, socket, err) : ret;
+	if (ret < 0)
+		return ret;
+	pid = ret = child_start(path, &args, false, err);
+	if (pid >= 0) {
+		ret = bench_tap_read(tap, listener.fd, pid, err);
+		status = ret == -ECHILD ? 0 : child_wait(pid);
+		if (ret == 0 && status != 0)
+			ret = err_set(err, -EIO, "dpswitch ended with status %d", status);
+	}
+	unix_listener_close(&listener);
+	if (ret < 0)
+		return ret;
+	snprintf(path, sizeof(path), "%s/" RUN_SUMMARY, dir);
+	*run = json_load_file(path, 0, &error);
+	return *run != NULL ? 0 : err_set(err, -EINVAL, "%s: %s", path, error.text);
+}
+
+int
+bench_tap_recording(const char *dir, struct tap_counts *counts, struct err *err)
+{
+	struct tap_portion all = { 0 };
+	struct bench_tap tap = { .portions = &all, .nportions = 1 };
+	char path[PATH_MAX];
+	const uint8_t *data;
+
+	snprintf(path, sizeof(path), "%s/" RUN_RECORDING, dir);
+	data = source_map(path, &tap.used_bytes, err);
+	if (data == NULL)
+		return -EIO;
+	tap.data = (uint8_t *)(uintptr_t)data; /* which is read alone */
+	all.end_bytes = tap.used_bytes;
+	return bench_tap_count(&tap, 0, counts, err);
 }
 
 void

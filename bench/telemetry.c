@@ -17,7 +17,6 @@
 #include "common/child.h"
 #include "common/err.h"
 #include "common/outfile.h"
-#include "common/unix_socket.h"
 
 struct bench_case {
 	const char *policy, *budget; /* as --set has them */
@@ -50,7 +49,7 @@ struct bench_result {
 struct bench {
 	const char *dir;
 	int repeats;
-	char dpswitch[PATH_MAX], scenario[PATH_MAX], socket[PATH_MAX];
+	char dpswitch[PATH_MAX], scenario[PATH_MAX];
 	struct bench_result results[NCASES];
 	struct bench_volumes volumes;
 	struct err *err;
@@ -81,36 +80,6 @@ write_scenario(const struct bench *bench, const struct bench_case *c)
 	return outfile_close(&out, 0, bench->err);
 }
 
-/* @param run  its run.json, the caller's to release */
-static int
-run_tapped(const struct bench *bench, struct bench_tap *tap, json_t **run)
-{
-	const struct child_args args = { .argv = { "dpswitch", bench->scenario, "--out", bench->dir, "--quiet",
-						   "--analyzer", bench->socket },
-					 .count = 7 };
-	struct unix_listener listener;
-	int ret = unix_listen(&listener, bench->socket, bench->err), status;
-	char path[PATH_MAX];
-	json_error_t error;
-	pid_t pid;
-
-	if (ret < 0)
-		return ret;
-	pid = ret = child_start(bench->dpswitch, &args, false, bench->err);
-	if (pid >= 0) {
-		ret = bench_tap_read(tap, listener.fd, pid, bench->err);
-		status = ret == -ECHILD ? 0 : child_wait(pid);
-		if (ret == 0 && status != 0)
-			ret = err_set(bench->err, -EIO, "dpswitch ended with status %d", status);
-	}
-	unix_listener_close(&listener);
-	if (ret < 0)
-		return ret;
-	snprintf(path, sizeof(path), "%s/run.json", bench->dir);
-	*run = json_load_file(path, 0, &error);
-	return *run != NULL ? 0 : err_set(bench->err, -EINVAL, "%s: %s", path, error.text);
-}
-
 static double
 number(const json_t *object, const char *key)
 {
@@ -128,7 +97,7 @@ run_once(const struct bench *bench, struct bench_result *result)
 {
 	struct bench_tap tap = { 0 };
 	json_t *run = NULL, *realtime;
-	int ret = run_tapped(bench, &tap, &run);
+	int ret = bench_tap_run(&tap, bench->scenario, bench->dir, NULL, &run, bench->err);
 
 	if (ret == 0) {
 		realtime = json_object_get(run, "realtime");
@@ -214,7 +183,35 @@ bytes_a_record(const struct tap_counts *counts)
 	return (double)counts->bytes / (double)(counts->on_time + counts->held_back);
 }
 
-enum { COLUMNS = 13 };
+/*
+ * Jain's index of the shares of its records that each switch brought to the analyzer: 1 the same, 1/n all of one (Jain,
+ * Chiu and Hawe, 1984).
+ */
+static double
+jain(const struct bench *bench, size_t i)
+{
+	const struct tap_counts *got = &bench->results[i].counts, *all = &bench->results[UNLIMITED].counts;
+	double sum = 0, squares = 0;
+	uint32_t count = 0;
+
+	for (uint32_t s = 0; s < got->nswitches; s++) {
+		double share = all->by_switch[s] != 0 ? (double)got->by_switch[s] / (double)all->by_switch[s] : 0;
+
+		count += all->by_switch[s] != 0;
+		sum += share;
+		squares += share * share;
+	}
+	return squares > 0 ? sum * sum / (count * squares) : 1;
+}
+
+/* Of the same records: full polling in virtual time. */
+static bool
+has_jain(size_t i)
+{
+	return cases[i].policy == cases[UNLIMITED].policy && !cases[i].real;
+}
+
+enum { COLUMNS = 15 };
 
 static void
 fill_line(const struct bench *bench, size_t i, char (*cell)[32])
@@ -236,14 +233,16 @@ fill_line(const struct bench *bench, size_t i, char (*cell)[32])
 	snprintf(cell[10], 32, "%.0f", take_in_ns(r));
 	snprintf(cell[11], 32, "%.1f %.1f %.1f", known->p50_us, known->p99_us, known->max_us);
 	snprintf(cell[12], 32, "%s", cases[i].real ? "wall" : "virtual");
+	snprintf(cell[13], 32, "%llu", (unsigned long long)r->counts.fullest_bytes);
+	snprintf(cell[14], 32, has_jain(i) ? "%.3f" : "-", jain(bench, i));
 }
 
 static void
 print_table(const struct bench *bench)
 {
-	static const char *const columns[COLUMNS] = { "POLICY",  "BUDGET/S", "MADE",        "IN TIME", "HELD BACK",
-						      "DROPPED", "BYTES",    "B/RECORD",    "K/S",     "SEND NS",
-						      "TAKE NS", "KNOWN US", "IN THIS TIME" };
+	static const char *const columns[COLUMNS] = { "POLICY",  "BUDGET/S", "MADE",         "IN TIME",      "HELD BACK",
+						      "DROPPED", "BYTES",    "B/RECORD",     "K/S",          "SEND NS",
+						      "TAKE NS", "KNOWN US", "IN THIS TIME", "MOST IN 1 MS", "JAIN" };
 	struct libscols_table *table = scols_new_table();
 
 	for (size_t i = 0; i < COLUMNS; i++)
@@ -264,7 +263,9 @@ print_table(const struct bench *bench)
 	       "processor "
 	       "time of a record\nuntil it is on the socket, %.1f hops of this fabric's in the first row (a hop: %.1f ns); "
 	       "TAKE: "
-	       "the analyzer's, %.1f hops.\nBest of %d runs. Without a budget %.1f MB/s would do, the most of a "
+	       "the analyzer's, %.1f hops. MOST IN 1 MS: bytes on the socket, at most the budget's, a frame and its gaps. "
+	       "JAIN: index of the switches'\nshares of their records that arrived; 1: the same.\nBest of %d runs. Without "
+	       "a budget %.1f MB/s would do, the most of a "
 	       "millisecond.\n",
 	       send_ns(bench, UNLIMITED) / hop_ns(bench), hop_ns(bench),
 	       take_in_ns(&bench->results[UNLIMITED]) / hop_ns(bench), bench->repeats,
@@ -293,6 +294,8 @@ print_json(const struct bench *bench)
 			"epochs", (json_int_t)n->epochs, "run_s", r->virtual_s, "peak_bytes_s", r->peak_b_s, "records_s",
 			a_second(r), "take_ns", take_in_ns(r), "known_run_us", lag_json(&n->run));
 
+		json_object_set_new(row, "fullest_ms_bytes", json_integer((json_int_t)n->fullest_bytes));
+		json_object_set_new(row, "jain", has_jain(i) ? json_real(jain(bench, i)) : json_null());
 		json_object_set_new(row, "send_ns", cases[i].real ? json_null() : json_real(send_ns(bench, i)));
 		json_object_set_new(row, "known_wall_us", cases[i].real ? lag_json(&n->wall) : json_null());
 		json_array_append_new(rows, row);
@@ -311,7 +314,6 @@ bench_telemetry(const char *dir, const struct bench_options *options, struct err
 	int ret = child_find("dpswitch", "dpswitch", bench.dpswitch, sizeof(bench.dpswitch), err);
 
 	snprintf(bench.scenario, sizeof(bench.scenario), "%s/bench.cfg", dir);
-	snprintf(bench.socket, sizeof(bench.socket), "%s/records.sock", dir);
 	if (ret == 0)
 		ret = measure(&bench);
 	if (ret == 0)

@@ -8,22 +8,25 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/blame/by_twin.h"
 #include "cli/command.h"
 #include "cli/page/element.h"
-#include "cli/start/one_run.h"
+#include "cli/start/launch.h"
+#include "cli/store/runs.h"
 #include "cli/systems/plan.h"
 #include "common/child.h"
 #include "common/log.h"
 #include "common/program.h"
 #include "common/run_files.h"
-#include "plugin/replay.h"
-#include "plugin/report.h"
+#include "plugin/account.h"
+#include "plugin/session.h"
 #include "scenario/scenario.h"
 
 struct diagnose_options {
 	const char *dir, *out;
 	const char *programs[PLUGIN_PROGRAMS + 1]; /* [nprograms] one more than the limit, which is then reported */
 	uint32_t nprograms;
+	enum blame_by by;
 	bool json, fail_on_finding;
 	bool left_out; /* a plugin diagnoser was, and the user was warned */
 	bool shown;    /* already, and its result is the exit code */
@@ -35,6 +38,7 @@ static const struct argp_option options[] = {
 	  "Run a plugin diagnoser, which reads the same records and reports its findings (docs/bring-your-own.md), in "
 	  "place of those of the run; may be repeated",
 	  0 },
+	BLAME_OPTION,
 	{ "json", 'j', NULL, 0, "Print verdict.json instead of text", 0 },
 	{ "fail-on-finding", 'f', NULL, 0, "Exit with 4 if the verdict has a finding", 0 },
 	{ 0 },
@@ -52,6 +56,9 @@ parse(int key, char *arg, struct argp_state *state)
 	case 'd':
 		if (diagnose->nprograms <= PLUGIN_PROGRAMS)
 			diagnose->programs[diagnose->nprograms++] = arg;
+		return 0;
+	case 'b':
+		diagnose->by = blame_by_parse(arg, state);
 		return 0;
 	case 'j':
 		diagnose->json = true;
@@ -121,10 +128,26 @@ analyze(struct diagnose_options *diagnose, bool print, struct err *err)
 		return (int)pid;
 	ret = child_wait(pid);
 	if (ret == EXIT_DONE &&
-	    (page_scenario(diagnose->dir, diagnose->out, err) < 0 || verdict_count(diagnose->out, &counts, err) < 0))
+	    (page_scenario(diagnose->dir, diagnose->out, err) < 0 || page_series(diagnose->dir, diagnose->out, err) < 0 ||
+	     findings_store(diagnose->out, err) < 0 || verdict_count(diagnose->out, &counts, err) < 0))
 		return EXIT_FAILED;
 	diagnose->left_out = ret == EXIT_DONE && counts.left_out != 0;
 	return ret <= EXIT_USAGE ? ret : EXIT_FAILED;
+}
+
+/* The verdict's costs by its twin, where that is asked for. @return as analyze() */
+static int
+blame(const struct diagnose_options *diagnose, bool print, struct err *err)
+{
+	const struct blame_by_twin of = {
+		.records = diagnose->dir,
+		.plugins = diagnose->nprograms != 0 ? diagnose->out : diagnose->dir,
+		.out = diagnose->out,
+		.by = diagnose->by,
+		.print = print && !diagnose->json,
+	};
+
+	return diagnose->by == BLAME_BY_ESTIMATE ? EXIT_DONE : blame_by_twin(&of, err);
 }
 
 /* Shows the comparison of systems, from the recordings of their runs. @return exit code */
@@ -176,12 +199,23 @@ analyze_in(struct diagnose_options *diagnose, const struct run_dir *dir, struct 
 	several = access(folders, F_OK) == 0 && systems_plan_init(&plan, &of, dir, &programs, &why) == 0 && plan.count != 0;
 	if (why.text[0] != '\0')
 		log_warning("systems are not compared again: %s", why.text);
-	ret = analyze(diagnose, !diagnose->json && !several, err);
+	ret = analyze(diagnose, !diagnose->json && !several && diagnose->by == BLAME_BY_ESTIMATE, err);
+	if (ret == 0)
+		ret = blame(diagnose, !several, err);
 	if (ret == 0 && several)
 		ret = compare(diagnose, &plan, err);
 	systems_plan_fini(&plan);
 	plugin_report_fini(&report);
 	return ret;
+}
+
+/* To another folder. @return as analyze() */
+static int
+analyze_apart(struct diagnose_options *diagnose, struct err *err)
+{
+	int ret = analyze(diagnose, !diagnose->json && diagnose->by == BLAME_BY_ESTIMATE, err);
+
+	return ret == 0 ? blame(diagnose, true, err) : ret;
 }
 
 /* Both folders are locked: neither the recording nor its reports are of a running run. @return as analyze() */
@@ -199,7 +233,7 @@ analyze_locked(struct diagnose_options *diagnose, struct err *err)
 	if (!apart)
 		ret = analyze_in(diagnose, &from, err);
 	else
-		ret = run_dir_open(&to, diagnose->out, err) < 0 ? EXIT_USAGE : analyze(diagnose, !diagnose->json, err);
+		ret = run_dir_open(&to, diagnose->out, err) < 0 ? EXIT_USAGE : analyze_apart(diagnose, err);
 	if (apart)
 		run_dir_close(&to);
 	run_dir_close(&from);

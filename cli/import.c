@@ -12,7 +12,9 @@
 #include "cli/command.h"
 #include "collectives/import/hpcc.h"
 #include "collectives/import/import.h"
+#include "collectives/import/sonic.h"
 #include "common/array.h"
+#include "common/input_file.h"
 #include "common/log.h"
 #include "common/outfile.h"
 #include "common/printable.h"
@@ -21,13 +23,14 @@
 
 #define MAX_FILES 1100 /* COLL_MAX_RANKS traces, and some */
 #define LEAF_HOSTS 8
+#define NO_DSCP 64
 #define MADE_BY "// Made by rocelab import" /* how a scenario begins that this command may write over */
 
 struct import_command {
 	const char *kind, *out, *groups, *local_rate;
 	const char *files[MAX_FILES];
 	size_t nfiles;
-	uint64_t bytes;
+	uint64_t bytes, dscp;
 	bool has_algorithm, has_channels;
 	struct import_options options;
 };
@@ -39,6 +42,7 @@ static const struct argp_option options[] = {
 	{ "algorithm", 'a', "NAME", 0, "chakra: algorithm of collectives, as in scenarios; default: ring", 0 },
 	{ "groups", 'g', "FILE", 0, "chakra: process groups (JSON), if the trace lacks them", 0 },
 	{ "channels", 'c', "NUMBER", 0, "chakra, goal: queue pairs between two ranks, which tags share; default: 16", 0 },
+	{ "dscp", 'd', "NUMBER", 0, "sonic: DSCP of RoCE data in that network; default: 26", 0 },
 	{ 0 },
 };
 
@@ -81,6 +85,7 @@ strange_option(const struct import_command *given)
 		{ "--groups", given->groups != NULL, strcmp(given->kind, "chakra") == 0 },
 		{ "--channels", given->has_channels,
 		  strcmp(given->kind, "chakra") == 0 || strcmp(given->kind, "goal") == 0 },
+		{ "--dscp", given->dscp != NO_DSCP, strcmp(given->kind, "sonic") == 0 },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(kept); i++)
@@ -120,6 +125,10 @@ parse(int key, char *arg, struct argp_state *state)
 		given->options.max_channels = (uint32_t)number;
 		given->has_channels = true;
 		return 0;
+	case 'd':
+		if (!number_parse(arg, 0, NO_DSCP - 1, &given->dscp))
+			args_error(state, "--dscp %s: 0 to %d would be right", arg, NO_DSCP - 1);
+		return 0;
 	case ARGP_KEY_ARG:
 		if (given->kind == NULL)
 			given->kind = arg;
@@ -131,8 +140,9 @@ parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (given->nfiles == 0)
 			args_error(state, "give a kind and its files");
-		if (strcmp(given->kind, "hpcc") != 0 && !find_kind(given->kind, &given->options.kind))
-			args_error(state, "\"%s\": there are msccl, chakra, goal and hpcc", given->kind);
+		if (strcmp(given->kind, "hpcc") != 0 && strcmp(given->kind, "sonic") != 0 &&
+		    !find_kind(given->kind, &given->options.kind))
+			args_error(state, "\"%s\": there are msccl, chakra, goal, hpcc and sonic", given->kind);
 		if (strange_option(given) != NULL)
 			args_error(state, "%s does not apply to %s: leave it out", strange_option(given), given->kind);
 		return 0;
@@ -145,7 +155,8 @@ static const struct argp argp = {
 	.options = options,
 	.parser = parse,
 	.args_doc = "msccl ALGORITHM.xml --bytes SIZE\nchakra FOLDER|PATH/NAME|NAME.*.et\ngoal SCHEDULE.goal\n"
-		    "hpcc CONFIG.txt [TOPOLOGY.txt FLOW.txt]\nhpcc TOPOLOGY.txt FLOW.txt",
+		    "hpcc CONFIG.txt [TOPOLOGY.txt FLOW.txt]\nhpcc TOPOLOGY.txt FLOW.txt\n"
+		    "sonic CONFIG_DB.json... [BUFFERS.json] [QOS.json] [pg_profile_lookup.ini]",
 	.doc = "Reads a file of another tool, checks that it can be run, and writes a scenario that runs it: a schedule on "
 	       "a leaf-spine network, or a whole network with its flows.",
 };
@@ -291,12 +302,23 @@ import_network(const struct import_command *given, FILE *to, struct err *err)
 	return hpcc_import(&files, to, err);
 }
 
+static int
+import_switches(const struct import_command *given, FILE *to, struct err *err)
+{
+	const struct sonic_files files = { .paths = given->files,
+					   .count = given->nfiles,
+					   .dscp = given->dscp != NO_DSCP ? (uint32_t)given->dscp : SONIC_DSCP };
+
+	return sonic_import(&files, to, err);
+}
+
 /* Files that this command has not written, an input of it among them, are not overwritten. */
 static int
 check_out(const char *path, struct err *err)
 {
 	char begin[sizeof(MADE_BY)] = "";
-	FILE *file = fopen(path, "re");
+	struct err why = { 0 };
+	FILE *file = input_fopen(path, &why);
 	struct stat st;
 
 	if (file == NULL)
@@ -342,8 +364,9 @@ import(struct import_command *given, struct err *err)
 
 	if (memory == NULL)
 		return err_set(err, -ENOMEM, "out of memory");
-	rc = strcmp(given->kind, "hpcc") == 0 ? import_network(given, memory, err)
-					      : import_schedule_file(given, memory, err);
+	rc = strcmp(given->kind, "hpcc") == 0    ? import_network(given, memory, err)
+	     : strcmp(given->kind, "sonic") == 0 ? import_switches(given, memory, err)
+						 : import_schedule_file(given, memory, err);
 	if (fclose(memory) != 0 && rc == 0)
 		rc = err_set(err, -ENOMEM, "out of memory");
 	if (rc == 0)
@@ -355,7 +378,8 @@ import(struct import_command *given, struct err *err)
 int
 command_import(int argc, char **argv)
 {
-	struct import_command given = { .options = { .algorithm = COLL_RING, .max_channels = IMPORT_CHANNELS } };
+	struct import_command given = { .dscp = NO_DSCP,
+					.options = { .algorithm = COLL_RING, .max_channels = IMPORT_CHANNELS } };
 	struct err err = { 0 };
 	int rc;
 

@@ -16,6 +16,15 @@
 static const struct command commands[] = {
 	{ "run", "SCENARIO", "run a scenario, diagnose it, print the verdict", command_run, NULL },
 	{ "diagnose", "DIR", "diagnose the recorded stream of an earlier run again", command_diagnose, NULL },
+	{ "show", "WHAT [RUN]", "counters of a run's ports, queues, NICs and QPs, its flows and jobs", command_show, NULL },
+	{ "compare", "RUN RUN...", "how runs differ from the first: configuration, times, findings, counters",
+	  command_compare, NULL },
+	{ "sweep", "SCENARIO", "run a scenario with combinations of values and seeds: one table, CSV, plot", command_sweep,
+	  NULL },
+	{ "list", "[FOLDER]", "list the runs below a folder", command_list, NULL },
+	{ "export", "FORMAT [RUN]", "write a run for Perfetto, Prometheus, nccl-tests' readers, Wireshark", command_export,
+	  NULL },
+	{ "query", "RUN SQL", "ask the store of a run, DIR/run.sqlite", command_query, NULL },
 	{ "topo", "check|show|import FILE", "look at a topology without running it", command_topo, NULL },
 	{ "explain", "SCENARIO --flow SRC,DST,SPORT,DPORT", "every switch's decision for one packet", command_explain,
 	  NULL },
@@ -26,7 +35,8 @@ static const struct command commands[] = {
 	{ "doctor", "[KIND...]", "check which kinds of hosts this machine can run, and name missing parts", command_doctor,
 	  NULL },
 	{ "shell", "HOST [-- COMMAND...]", "run a command in a host that has its own kernel", command_shell, NULL },
-	{ "import", "msccl|chakra|goal|hpcc FILE...", "make a scenario of what other tools wrote", command_import, NULL },
+	{ "import", "msccl|chakra|goal|hpcc|sonic FILE...", "make a scenario of what other tools wrote", command_import,
+	  NULL },
 	{ "reference", "", "print the scenario reference (Markdown, JSON)", command_reference, NULL },
 };
 

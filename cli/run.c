@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rocelab run: analyzer and dpswitch, connected by one socket; then the verdict. */
 #include <argp.h>
+#include <errno.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/blame/by_twin.h"
 #include "cli/command.h"
-#include "cli/start/one_run.h"
+#include "cli/start/launch.h"
+#include "cli/start/mpi_job.h"
 #include "cli/systems/plan.h"
 #include "common/child.h"
 #include "common/interrupt.h"
@@ -25,9 +28,10 @@ struct run_options {
 	struct child_args base;  /* more of them, for the run in the folder itself */
 	char hold[64], poll[64]; /* as --set has them */
 	char diagnosers[512];
-	uint32_t partitions;
+	uint32_t partitions, processes;
 	const char *programs[PLUGIN_PROGRAMS + 1]; /* [nprograms] one more than there may be */
 	uint32_t nprograms;
+	enum blame_by by;
 	bool json, fail_on_finding, allow_unfinished;
 	struct err err;
 };
@@ -44,6 +48,11 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "lcores", 'l', "N", 0, "DPDK lcores that share the fabric (default 1)", 0 },
 	{ "partitions", 'P', "N", 0, "Run the fabric in N processes, one partition each; real time only (default: 1)", 0 },
+	{ "processes", 'N', "N", 0,
+	  "Run the fabric in N processes of an MPI job, one partition each; virtual time only (default: 1). mpirun -np N "
+	  "rocelab "
+	  "run ... does the same, on several machines too",
+	  0 },
 	{ "eal", 'e', "ARGS", 0,
 	  "Further arguments of DPDK's EAL, in one word: \"-a 0000:03:00.0\", \"--telemetry\" for dpdk-telemetry.py", 0 },
 	{ "out", 'o', "DIR", 0, "Write the run's files to DIR (default out/NAME)", 0 },
@@ -62,6 +71,7 @@ static const struct argp_option options[] = {
 	  "Capture at most SIZE bytes of each frame (default: all; 128 keeps every header)", 0 },
 	{ "capture-limit", 'L', "SIZE", 0, "Limit the capture file to SIZE; further frames are counted only (default 1GB)",
 	  0 },
+	BLAME_OPTION,
 	{ "json", 'j', NULL, 0, "Print verdict.json instead of text; for several systems comparison.json", 0 },
 	{ "fail-on-finding", 'f', NULL, 0, "Exit with 4 if the verdict has a finding", 0 },
 	{ "allow-unfinished", 'u', NULL, 0, "Exit with 0, not 5, if the run ended before its work was done", 0 },
@@ -114,6 +124,8 @@ list_systems(const struct argp_state *state, char *arg)
 	return set(state, text);
 }
 
+static char late_looks[] = "telemetry.late_looks=true"; /* the evidence that a twin is made of */
+
 static error_t
 parse(int key, char *arg, struct argp_state *state)
 {
@@ -136,6 +148,9 @@ parse(int key, char *arg, struct argp_state *state)
 	case 'P':
 		run->partitions = (uint32_t)args_number(state, "--partitions", arg, 2, PARTITION_MAX);
 		return 0;
+	case 'N':
+		run->processes = (uint32_t)args_number(state, "--processes", arg, 1, PARTITION_MAX);
+		return 0;
 	case 'D':
 		if (run->nprograms <= PLUGIN_PROGRAMS)
 			run->programs[run->nprograms++] = arg;
@@ -153,6 +168,9 @@ parse(int key, char *arg, struct argp_state *state)
 	case 'o':
 		run->out = arg;
 		return 0;
+	case 'b':
+		run->by = blame_by_parse(arg, state);
+		return run->by != BLAME_BY_ESTIMATE ? set(state, late_looks) : 0;
 	case 'j':
 		run->json = true;
 		return 0;
@@ -196,14 +214,31 @@ judge(const struct run_options *run, const char *dir, int ret)
 	return counts.findings != 0 && run->fail_on_finding ? EXIT_FINDING : EXIT_DONE;
 }
 
+/* The verdict's costs by its twin. @return exit code */
+static int
+blame(const struct run_options *run, const char *dir)
+{
+	const struct blame_by_twin of = { .records = dir, .plugins = dir, .out = dir, .by = run->by, .print = !run->json };
+	struct err err = { 0 };
+	int ret = blame_by_twin(&of, &err);
+
+	if (ret < 0)
+		log_error("%s", err.text);
+	return ret < 0 ? EXIT_FAILED : ret;
+}
+
 static int
 show(const struct run_options *run, const char *dir, const struct launch_status *status)
 {
 	struct err err = { 0 };
-	int ret = one_run_check(status, dir);
+	int ret = one_run_check(status, dir), blamed = EXIT_DONE;
 
 	if (!exit_code_is_of_run(ret) || launch_abandoned() || status->analyzer != 0)
 		return ret;
+	if (run->by != BLAME_BY_ESTIMATE)
+		blamed = blame(run, dir);
+	if (blamed != EXIT_DONE)
+		return blamed;
 	if (run->json && verdict_print(dir, &err) < 0) {
 		log_error("%s", err.text);
 		return EXIT_FAILED;
@@ -237,20 +272,39 @@ run_systems(const struct run_options *run, struct systems_plan *plan)
 	return ret == EXIT_DONE && findings != 0 && run->fail_on_finding ? EXIT_FINDING : ret;
 }
 
+/* @return 0, or -EINVAL with the reason logged */
+static int
+check_parts(const struct run_options *run, const struct systems_plan *plan)
+{
+	bool job = run->processes > 1 || mpi_job_has_this();
+
+	if (plan->count != 0 && (run->partitions != 0 || job))
+		log_error("%s cannot be used with several diagnosers: systems are compared on an undivided fabric",
+			  job ? "--processes" : "--partitions");
+	else if (run->partitions != 0 && job)
+		log_error("--processes run in virtual time, and --partitions in real time: give one of them");
+	else if (run->processes > 1 && mpi_job_has_this())
+		log_error("mpirun has started the processes already: leave --processes out");
+	else
+		return 0;
+	return -EINVAL;
+}
+
 /* In a folder that is locked. @return exit code */
 static int
 run_in(const struct run_dir *dir, struct run_options *run, struct systems_plan *plan)
 {
-	struct one_run one = {
-		.options = &run->scenario, .pass = &run->pass, .print = !run->json, .partitions = run->partitions
-	};
+	struct one_run one = { .options = &run->scenario,
+			       .pass = &run->pass,
+			       .print = !run->json && run->by == BLAME_BY_ESTIMATE,
+			       .partitions = run->partitions,
+			       .processes = run->processes > 1 ? run->processes : 0,
+			       .in_job = mpi_job_has_this() };
 	struct launch_status status;
 	int ret;
 
-	if (plan->count != 0 && run->partitions != 0) {
-		log_error("--partitions cannot be used with --systems: systems are compared on an undivided fabric");
+	if (check_parts(run, plan) < 0)
 		return EXIT_USAGE;
-	}
 	for (uint32_t i = 0; i < plan->nprograms; i++)
 		if (child_add(&run->base, "--diagnoser", &run->err) < 0 ||
 		    child_add(&run->base, plan->programs[i], &run->err) < 0)
@@ -279,8 +333,21 @@ command_run(int argc, char **argv)
 	argv[0] = "rocelab run";
 	if (args_parse(&argp, argc, argv, 0, &run) != 0)
 		return EXIT_USAGE;
+	if (!ROCELAB_MPI && (run.processes > 1 || mpi_job_has_this())) {
+		/* Of all that mpirun has started, one says it. */
+		if (mpi_job_rank() <= 0)
+			log_error("this build has no Open MPI, which a run over several processes needs: install "
+				  "libopenmpi-dev and openmpi-bin (scripts/setup does), and build again");
+		return EXIT_NOT_BEGUN;
+	}
 	if (run.out == NULL)
 		run_dir_default("out", run.scenario.path, path, sizeof(path));
+	if (mpi_job_rank() > 0) {
+		ret = launch_process(run.scenario.path, run.out != NULL ? run.out : path, &run.pass, &run.err);
+		if (run.err.text[0] != '\0')
+			log_error("%s", run.err.text);
+		return ret;
+	}
 	if (run_dir_open(&dir, run.out != NULL ? run.out : path, &run.err) < 0) {
 		log_error("%s", run.err.text);
 		return EXIT_USAGE;

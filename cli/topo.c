@@ -13,6 +13,7 @@
 #include "scenario/scenario_args.h"
 #include "topo/build.h"
 #include "topo/topo.h"
+#include "workload/plan.h"
 
 struct topo_options {
 	struct scenario_options scenario;

@@ -27,6 +27,12 @@ struct coll_result {
 double coll_algbw_gbps(const struct coll_result *result);
 double coll_busbw_gbps(const struct coll_result *result);
 
+/* nccl-tests' columns type, redop, root (-1: none) and count. */
+const char *coll_result_type(const struct coll_result *result);
+const char *coll_result_redop(const struct coll_result *result);
+int coll_result_root(const struct coll_result *result);
+uint64_t coll_result_count(const struct coll_result *result);
+
 /* Decimals for such a rate: two, as in nccl-tests, and four below 0.1 GB/s, which is what slow links give. */
 int coll_bw_decimals(double gbps);
 

@@ -22,8 +22,9 @@ struct coll_builder {
 	uint32_t *owners;        /* [nsteps] their ranks */
 	struct edge *edges;      /* [nedges] as they were added */
 	uint32_t nsteps, steps_cap, nedges, edges_cap;
-	bool counting; /* counts and nsteps alone are kept */
-	int failed;    /* the first error: -ENOMEM or -E2BIG; nothing is added then */
+	bool counting;       /* counts and numbers of steps alone are kept */
+	uint64_t more_steps; /* steps of coll_builder_count_all(), which nsteps leaves out */
+	int failed;          /* the first error: -ENOMEM or -E2BIG; nothing is added then */
 };
 
 struct coll_builder *
@@ -50,13 +51,28 @@ coll_builder_create_counting(uint32_t ranks)
 	return builder;
 }
 
+bool
+coll_builder_count_all(struct coll_builder *builder, uint32_t each)
+{
+	if (builder == NULL || !builder->counting)
+		return false;
+	if (builder->failed != 0)
+		return true;
+	for (uint32_t rank = 0; rank < builder->ranks; rank++)
+		builder->counts[rank] += each;
+	builder->more_steps += (uint64_t)builder->ranks * each;
+	if (builder->nsteps + builder->more_steps > COLL_MAX_STEPS)
+		builder->failed = -E2BIG;
+	return true;
+}
+
 int
 coll_builder_counted(const struct coll_builder *builder, struct coll_step_count *count)
 {
 	*count = (struct coll_step_count){ 0 };
 	if (builder == NULL)
 		return -ENOMEM;
-	count->all = builder->nsteps;
+	count->all = builder->nsteps + builder->more_steps;
 	for (uint32_t rank = 0; builder->counts != NULL && rank < builder->ranks; rank++)
 		count->most = builder->counts[rank] > count->most ? builder->counts[rank] : count->most;
 	return builder->failed;

@@ -31,6 +31,11 @@ struct coll_chunk {
 struct coll_builder *coll_builder_create(uint32_t ranks);
 /* One that counts steps and keeps none: it takes no more memory for more of them, and has no schedule in the end. */
 struct coll_builder *coll_builder_create_counting(uint32_t ranks);
+/*
+ * Of one that counts: every rank has this number of steps more, which takes no time for each.
+ * @return false: it keeps steps, and has none of these
+ */
+bool coll_builder_count_all(struct coll_builder *builder, uint32_t each);
 /* @return 0; -ENOMEM or -E2BIG: what was added before the first error is counted */
 int coll_builder_counted(const struct coll_builder *builder, struct coll_step_count *count);
 /* Of one that is not going to be finished. NULL: nothing. */

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "common/slab.h"
+
 /* State while one rank's steps are divided into chains; all by step, from 1. */
 struct cut {
 	struct chains *chains;
@@ -28,16 +30,18 @@ chains_create(const struct coll_schedule *schedule)
 	if (chains == NULL)
 		goto out;
 	chains->schedule = schedule;
-	chains->first_chain = calloc(schedule->ranks + 1u, sizeof(*chains->first_chain));
-	chains->first_entry = calloc(all + 1, sizeof(*chains->first_entry));
-	chains->entries = calloc(all + 1, sizeof(*chains->entries));
-	chains->chain_of = calloc(all + 1, sizeof(*chains->chain_of));
-	chains->entry_of = calloc(all + 1, sizeof(*chains->entry_of));
-	chains->before = calloc(all + 1, sizeof(*chains->before));
-	chains->behind = calloc(all + 1, sizeof(*chains->behind));
-	if (order == NULL || last == NULL || chains->first_chain == NULL || chains->first_entry == NULL ||
-	    chains->entries == NULL || chains->chain_of == NULL || chains->entry_of == NULL || chains->before == NULL ||
-	    chains->behind == NULL)
+	chains->block = slab_alloc(
+		(const struct slab_row[]){
+			SLAB_ROW(chains->first_chain, schedule->ranks + 1u),
+			SLAB_ROW(chains->first_entry, all + 1),
+			SLAB_ROW(chains->entries, all + 1),
+			SLAB_ROW(chains->chain_of, all + 1),
+			SLAB_ROW(chains->entry_of, all + 1),
+			SLAB_ROW(chains->before, all + 1),
+			SLAB_ROW(chains->behind, all + 1),
+		},
+		7);
+	if (order == NULL || last == NULL || chains->block == NULL)
 		goto out;
 	for (uint32_t r = 0; r < schedule->ranks; r++) {
 		struct cut cut = { chains, r, coll_steps(schedule, r), order, last };
@@ -63,13 +67,7 @@ chains_destroy(struct chains *chains)
 {
 	if (chains == NULL)
 		return;
-	free(chains->first_chain);
-	free(chains->first_entry);
-	free(chains->entries);
-	free(chains->chain_of);
-	free(chains->entry_of);
-	free(chains->before);
-	free(chains->behind);
+	free(chains->block);
 	free(chains->first_await);
 	free(chains->first_waiter);
 	free(chains->awaits);

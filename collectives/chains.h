@@ -14,6 +14,7 @@
 
 struct chains {
 	const struct coll_schedule *schedule;
+	void *block;           /* of the arrays as long as ranks, or steps, but for the last ones */
 	uint32_t *first_chain; /* [ranks + 1] index of each rank's first chain in first_entry */
 	uint32_t *first_entry; /* [chains + 1] index of each chain's first step in entries */
 	uint32_t *entries;     /* [steps] the steps of each chain, in order, counted per rank from 1 */

@@ -2,14 +2,15 @@
 /*
  * Rank r contributes (r + 1) * a(i) to element i, with a(i) drawn from i and the iteration. The factor distinguishes
  * ranks, a(i) distinguishes places, and the expected sum over ranks is a(i) * n(n+1)/2 without a loop over them.
- * float: a(i) in 1..31, so that with COLL_MAX_RANKS ranks every partial sum stays below 2^24 and is exact in any order.
+ * float: a(i) in 1..31, so that with COLL_MAX_FLOAT_RANKS ranks every partial sum stays below 2^24 and is exact in any
+ * order.
  * int32: a(i) any odd number, modulo 2^32: whatever partial sum is missing or double shows.
  */
 #include "collectives/data.h"
 
 #define FLOAT_NOTICED (-1.0f) /* no partial sum is negative */
 
-_Static_assert(31ULL * COLL_MAX_RANKS * (COLL_MAX_RANKS + 1) / 2 < 1ULL << 24, "sums must be exact in a float");
+_Static_assert(31ULL * COLL_MAX_FLOAT_RANKS * (COLL_MAX_FLOAT_RANKS + 1) / 2 < 1ULL << 24, "sums must be exact in a float");
 
 /* 32-bit mixer (lowbias32 of C. Wellons' hash-prospector): vectorizes, unlike a 64-bit one. */
 static inline uint32_t
@@ -38,6 +39,12 @@ static uint32_t
 salt_of(uint32_t iteration)
 {
 	return mix32(iteration + 1);
+}
+
+enum coll_type
+coll_data_type(enum coll_type type, const struct coll_schedule *schedule)
+{
+	return type == COLL_FLOAT32 && schedule->group_ranks > COLL_MAX_FLOAT_RANKS ? COLL_INT32 : type;
 }
 
 static void
@@ -133,7 +140,7 @@ coll_data_wrong(const void *memory, const struct coll_schedule *schedule, enum c
 
 	for (uint32_t i = 0; i < pieces; i++) {
 		struct coll_piece piece = coll_contents(schedule, rank, COLL_OUT, i);
-		uint32_t factor = piece.from == COLL_ALL ? ranks * (ranks + 1) / 2 : piece.from + 1;
+		uint32_t factor = piece.from == COLL_ALL ? (uint32_t)((uint64_t)ranks * (ranks + 1) / 2) : piece.from + 1;
 
 		wrong += wrong_in_piece(memory, type, &piece, salt, factor);
 	}

@@ -17,6 +17,12 @@ coll_elem_bytes(enum coll_type type)
 	return type == COLL_BYTES ? 1 : type == COLL_FLOAT32 ? sizeof(float) : sizeof(int32_t);
 }
 
+/*
+ * What the elements of a vector are while they are summed and checked: floats are integers where more ranks add to them
+ * than floats hold exactly, so that a sum is exact in any order. The functions below take this type.
+ */
+enum coll_type coll_data_type(enum coll_type type, const struct coll_schedule *schedule);
+
 /* Fills a rank's memory with its contribution; elements it does not contribute get a value that would be noticed. */
 void coll_data_fill(void *memory, const struct coll_schedule *schedule, enum coll_type type, uint32_t rank,
 		    uint32_t iteration);

@@ -1,12 +1,58 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A collective as data: for each rank an ordered list of steps, each sending one chunk to one peer or working on the
- * rank's own memory, and what each step waits for: an acyclic graph.
+ * What a collective is to do (struct coll_params), and the schedule that is made of it, as data: for each rank an ordered
+ * list of steps, each sending one chunk to one peer or working on the rank's own memory, and what each step waits for: an
+ * acyclic graph.
  * What the operation promises is in collectives/op/, what algorithms make of it in collectives/algorithm/.
  */
 #pragma once
 
-#include "collectives/params.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "common/wire/collective.h"
+
+#define COLL_MAX_RANKS 65536                /* RECORD_MAX_NODES: records name no more */
+#define COLL_MAX_FLOAT_RANKS 1024           /* the sum of 1024 float contributions is still exact, see data.c */
+#define COLL_MAX_MESSAGE_BYTES (1ull << 31) /* IBTA 9.7.7: the longest RC message */
+#define COLL_MAX_CHANNELS 64
+#define COLL_MAX_CHUNKS 4096
+#define COLL_NONE UINT32_MAX
+
+/* One message of SendRecv: the sender's vector. */
+struct coll_pair {
+	uint32_t from, to;
+};
+
+struct coll_params {
+	enum coll_op op;
+	enum coll_algorithm algorithm;
+	uint32_t ranks;
+	uint64_t count_elems;   /* vector length a rank: of what it sends, or of what it receives where that is more */
+	uint32_t root;          /* Broadcast and Reduce; others: 0 */
+	uint32_t chunks;        /* chunks that go through a pipeline one after another; 0: the algorithm's number */
+	uint32_t channels;      /* the vector is split among this number of copies of the algorithm; 0: 1 */
+	const uint64_t *counts; /* AllToAllv: [ranks * ranks] elements from rank to rank, sender major */
+	const struct coll_pair *pairs; /* SendRecv in pairs that the user lists */
+	uint32_t npairs;
+};
+
+/* First element of a block; the first count_elems % ranks blocks are one element longer. Block "ranks" is the end. */
+static inline uint64_t
+coll_block_start(uint64_t count_elems, uint32_t ranks, uint32_t block)
+{
+	uint64_t longer = count_elems % ranks;
+
+	return count_elems / ranks * block + (block < longer ? block : longer);
+}
+
+static inline uint64_t
+coll_block_count(uint64_t count_elems, uint32_t ranks, uint32_t block)
+{
+	return count_elems / ranks + (block < count_elems % ranks);
+}
 
 /*
  * A step is (rank, number); numbers count from 1 (the paper's FiSj is rank i, step j). As a dependency of a step of rank
@@ -22,14 +68,16 @@ struct coll_dep {
  */
 struct coll_step {
 	uint32_t peer;             /* rank that receives; the own rank: a local step */
-	uint32_t channel;          /* steps of one (rank, peer, channel) share a flow and go in the order of the list */
+	uint32_t channel : 31;     /* steps of one (rank, peer, channel) share a flow and go in the order of the list */
+	bool reduce : 1;           /* adds to the data there; else overwrites */
 	uint32_t first_dep, ndeps; /* in schedule->deps */
-	bool reduce;               /* adds to the data there; else overwrites */
 	uint64_t src_elems;        /* where the chunk is read in the sender's memory */
 	uint64_t dst_elems;        /* where it is put in the receiver's */
 	uint64_t count_elems;      /* its length; 0 of a local step alone: it computes */
 	uint64_t compute_ps;       /* local step: how long it takes */
 };
+
+_Static_assert(sizeof(struct coll_step) == 48, "a run has millions of them");
 
 /* Where things are in a rank's memory: the same for all ranks. */
 struct coll_layout {
@@ -47,7 +95,7 @@ struct coll_size {
 
 struct coll_schedule {
 	uint32_t ranks;
-	uint32_t group_ranks; /* of them in each group that runs the operation for itself: all, but for spread.h */
+	uint32_t group_ranks; /* of each group that runs the operation by itself: all, but after coll_schedule_spread() */
 	uint32_t *member;     /* [ranks] place in its group, COLL_NONE: no part; NULL: one group, place and rank are one */
 	uint32_t max_steps;   /* of the rank that has most */
 	enum coll_op op;
@@ -170,3 +218,52 @@ int coll_schedule_check(const struct coll_schedule *schedule, const struct coll_
 /* The collective as nccl-tests counts it, and its factor busbw = algbw * factor (performance.md of nccl-tests). */
 struct coll_size coll_size_of(const struct coll_schedule *schedule, uint32_t elem_bytes);
 double coll_busbw_factor(enum coll_op op, uint32_t ranks);
+
+/*
+ * Iterations of a schedule follow each other without a barrier: a rank that has done its part of one begins the next.
+ * So that no message arrives more than one iteration early, it must not be sent before its receiver has started the
+ * iteration before: the message has to wait for the start of some rank, whose end of an iteration depends on the
+ * receiver's start of it. Mostly that is the sender itself. A ring holds its ranks together so; a Broadcast does not,
+ * its root would run away.
+ */
+
+/*
+ * Makes a schedule fit to be iterated. Where it is not by itself it gets a closing barrier: a rank that has done all else
+ * enters a dissemination barrier (Hensgen, Finkel, Manber, IJPP 17(1), 1988; Mellor-Crummey and Scott, ACM TOCS 9(1), 1991,
+ * section 3.3) among all that send or receive, of ceil(log2 n) rounds, one element a message, into elements behind its
+ * memory. These are steps like any others.
+ * @param schedule  acyclic; gone where another is returned, and after an error
+ * @return the same, or one with the barrier; NULL with err and errno set: ENOMEM, E2BIG, EINVAL: steps wait for each other
+ */
+struct coll_schedule *coll_schedule_close(struct coll_schedule *schedule, struct err *err);
+
+/*
+ * From the schedule of one group of ranks to that of a whole job: every group runs a copy of it at the same time, and
+ * ranks may compute before.
+ */
+
+struct coll_spread {
+	uint32_t ranks;          /* of the job */
+	uint32_t groups;         /* copies */
+	const uint32_t *rank_of; /* [groups * ranks of one] rank of the job at each place of each group; none twice */
+	const bool *computes;    /* [ranks] whether it begins with a local step that computes */
+	uint64_t compute_ps;     /* planned length of that step */
+};
+
+/*
+ * The schedule of ranks that only compute, as those of groups of one do.
+ * @param params   its name; ranks is of the job
+ * @param computes  [params->ranks]; some of them
+ * @return NULL with err and errno set: ENOMEM
+ */
+struct coll_schedule *coll_schedule_compute(const struct coll_params *params, const bool *computes, uint64_t compute_ps,
+					    struct err *err);
+
+/*
+ * Copies a schedule for every group. Ranks are numbered as in the job; those of no group have no steps. A rank that
+ * computes does so in its first step, for which all its steps wait that wait for no own one; arrivals do not.
+ * Copies share no rank, so that what coll_schedule_check() proved of one holds for all.
+ * @return NULL with err and errno set: ENOMEM, E2BIG
+ */
+struct coll_schedule *coll_schedule_spread(const struct coll_schedule *one, const struct coll_spread *spread,
+					   struct err *err);

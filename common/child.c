@@ -18,7 +18,8 @@
 #include "common/interrupt.h"
 #include "common/log.h"
 
-#define STATUS_LOST 127 /* as shells have it for what did not run */
+#define LIBEXEC "../libexec/rocelab" /* where it is installed, from where `rocelab` is */
+#define STATUS_LOST 127              /* as shells have it for what did not run */
 
 #define NS_PER_S 1000000000ULL
 #define END_NS 2000000000ULL
@@ -54,8 +55,10 @@ child_find_beside(const char *of, const char *program, const char *folder, char 
 		return 0;
 	if (snprintf(path, cap, "%s/../%s/%s", self, folder, program) < (int)cap && access(path, X_OK) == 0)
 		return 0;
-	return err_set(err, -ENOENT, "%s is neither in %s nor in %s/../%s: build it with ninja", program, self, self,
-		       folder);
+	if (snprintf(path, cap, "%s/" LIBEXEC "/%s", self, program) < (int)cap && access(path, X_OK) == 0)
+		return 0;
+	return err_set(err, -ENOENT, "%s is neither in %s, nor in %s/../%s, nor in %s/" LIBEXEC ": build it with ninja",
+		       program, self, self, folder, self);
 }
 
 pid_t
@@ -87,6 +90,10 @@ become(const char *path, const struct child_args *args, bool ignore_interrupt, p
 {
 	/* However rocelab ends, the programs that it started end too. */
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (args->stderr_fd != 0)
+		dup2(args->stderr_fd, STDERR_FILENO);
+	if (args->apart)
+		setpgid(0, 0);
 	drop_handlers();
 	signal(SIGINT, ignore_interrupt ? SIG_IGN : SIG_DFL);
 	sigprocmask(SIG_SETMASK, before, NULL);

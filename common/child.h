@@ -18,13 +18,15 @@
 struct child_args {
 	const char *argv[CHILD_MAX_ARGS + 1];
 	size_t count;
+	int stderr_fd; /* what it has for stderr; 0: this program's */
+	bool apart;    /* in a process group of its own: signals of the terminal do not reach it */
 };
 
 /* @return 0, or -E2BIG with err set */
 int child_add(struct child_args *args, const char *arg, struct err *err);
 
 /*
- * Finds a program of rocelab: beside this one (installed), or in its folder of the build tree.
+ * Finds a program of rocelab: beside this one, in its folder of the build tree, or where helpers are installed.
  * @param folder  its folder in the build tree ("diag")
  * @return 0, or -ENOENT with err set
  */

@@ -6,6 +6,9 @@
 #include <string.h>
 
 #include "common/prng.h"
+#include "common/wire/eth.h"
+#include "common/wire/roce.h"
+#include "common/wire/switch_manage.h"
 
 struct rec_tuple
 flow_tuple(const struct flow *flow)
@@ -120,4 +123,12 @@ flow_index_find(const struct flow_index *index, const struct rec_tuple *tuple, b
 
 	*reverse = direction != FLOW_NONE && (direction & 1) != 0;
 	return direction != FLOW_NONE ? direction >> 1 : FLOW_NONE;
+}
+
+bool
+sample_is_of_flow(const struct swm_sample *sample)
+{
+	if (sample->is_rocev2)
+		return roce_is_rc_request(sample->opcode);
+	return sample->protocol == IPV4_PROTOCOL_TCP || sample->protocol == IPV4_PROTOCOL_UDP;
 }

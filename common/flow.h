@@ -40,6 +40,7 @@ struct flow_table {
 	struct flow *flows; /* [count + spares] */
 	uint32_t count;     /* planned */
 	uint32_t spares;
+	bool labelled; /* all hosts are embedded: of packets with bytes, too, PKT_RETRANSMIT says whether they are that */
 };
 
 /* Flow ids are below: what arrays by flow have elements for. */
@@ -67,3 +68,13 @@ void flow_index_destroy(struct flow_index *index); /* also of NULL */
  */
 #define FLOW_NONE UINT32_MAX
 uint32_t flow_index_find(const struct flow_index *index, const struct rec_tuple *tuple, bool *reverse);
+
+/* Flows as a collector of sampled packets knows them (common/wire/switch_manage.h). */
+
+struct swm_sample;
+
+/*
+ * Does a packet show a flow that its sender sends? Those of TCP and UDP do; of RoCEv2 the requests of a reliable
+ * connection do, and neither its answers, which go by the other host's flow, nor datagrams, as probes are.
+ */
+bool sample_is_of_flow(const struct swm_sample *sample);

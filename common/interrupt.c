@@ -8,7 +8,7 @@
 #include "common/array.h"
 #include "common/clock.h"
 
-static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1 };
 
 #define SIGNALS ARRAY_LEN(signals)
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Interruption of a program: Ctrl-C, timeout(1), systemd, a closed terminal. The first SIGINT, SIGTERM or SIGHUP asks
- * it to end in good order; a later one ends it at once. An ignored SIGHUP (nohup) stays ignored.
+ * it to end in good order; a later one ends it at once. An ignored SIGHUP (nohup) stays ignored. SIGUSR1 is the same: the
+ * one that mpirun hands on to its processes.
  *
  * One interruption can send several signals: to a process and to its group (timeout), of two kinds (a terminal that
  * closes), and from a program of ours that forwards its own. Signals within INTERRUPT_AGAIN_NS of the first, or
@@ -31,5 +32,5 @@ unsigned interrupt_count(void);
 /* Asks a process of ours to end, for whatever reason the caller has. May be called in a signal's handler. */
 void interrupt_pass_on(pid_t pid);
 
-/* Blocks the three signals; sigprocmask(SIG_SETMASK, before, NULL) unblocks them. */
+/* Blocks these signals; sigprocmask(SIG_SETMASK, before, NULL) unblocks them. */
 void interrupt_hold(sigset_t *before);

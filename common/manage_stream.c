@@ -44,6 +44,8 @@ body_size(uint16_t type)
 		return sizeof(struct manage_step);
 	case MANAGE_ITERATION:
 		return sizeof(struct manage_iteration);
+	case MANAGE_COUNTER:
+		return sizeof(struct manage_counter);
 	case MANAGE_RESULT:
 		return sizeof(struct manage_result);
 	case MANAGE_FAILED:

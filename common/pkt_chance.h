@@ -55,7 +55,8 @@ pkt_draw(uint64_t stream, const struct flow_table *flows, const struct pkt *p)
 	}
 	name = p->type == PKT_POLL || p->type == PKT_NOTIFY ? p->id : p->psn; /* a tag changes nothing */
 	draw = prng_mix(draw ^ (uint64_t)p->type << 56 ^ (uint64_t)p->ttl << 48 ^ name << 16 ^ p->message);
-	if (p->type != PKT_DATA || (p->flags & (PKT_RETRANSMIT | PKT_BYTES)) != 0)
+	if (p->type != PKT_DATA || (p->flags & PKT_RETRANSMIT) != 0 ||
+	    ((p->flags & PKT_BYTES) != 0 && (flows == NULL || !flows->labelled)))
 		draw = prng_mix(draw ^ p->time_ps * 0x9e3779b97f4a7c15ULL);
 	return draw;
 }

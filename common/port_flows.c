@@ -25,24 +25,17 @@ grow(struct port_flows *flows)
 	return 0;
 }
 
-int
+void
 port_flows_init(struct port_flows *flows, const struct flow_table *table)
 {
-	size_t bytes = ((size_t)flow_table_slots(table) + 1) * sizeof(*flows->slot_of_flow);
-
-	*flows = (struct port_flows){ .table = table, .slot_of_flow = malloc(bytes) };
-	if (flows->slot_of_flow == NULL || grow(flows) < 0) {
-		port_flows_fini(flows);
-		return -ENOMEM;
-	}
-	memset(flows->slot_of_flow, 0xff, bytes);
-	return 0;
+	*flows = (struct port_flows){ .table = table };
+	flow_map_init(&flows->slots, flow_table_slots(table));
 }
 
 void
 port_flows_fini(struct port_flows *flows)
 {
-	free(flows->slot_of_flow);
+	flow_map_fini(&flows->slots);
 	free(flows->queued);
 	free(flows->flow);
 	*flows = (struct port_flows){ 0 };
@@ -51,10 +44,8 @@ port_flows_fini(struct port_flows *flows)
 uint32_t
 port_flows_add(struct port_flows *flows, uint32_t flow)
 {
-	if (flows->count == PORT_FLOWS_NONE || (flows->count == flows->cap && grow(flows) < 0)) {
-		log_fatal("no room for more than %u flows at a port", flows->count);
-	}
-	flows->slot_of_flow[flow] = (uint16_t)flows->count;
+	if ((flows->count == flows->cap && grow(flows) < 0) || flow_map_put(&flows->slots, flow, flows->count) < 0)
+		log_fatal("out of memory for %u flows at a port", flows->count + 1);
 	flows->flow[flows->count] = flow;
 	return flows->count++;
 }

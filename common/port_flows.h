@@ -8,29 +8,37 @@
 #include <stdint.h>
 
 #include "common/flow.h"
+#include "common/flow_map.h"
 
-#define PORT_FLOWS_NONE UINT16_MAX
+#define PORT_FLOWS_NONE FLOW_MAP_NONE
 
 struct port_flows {
-	uint16_t *slot_of_flow; /* [flow_table_slots(table)] PORT_FLOWS_NONE: not seen yet */
-	uint32_t *queued;       /* [cap] packets of the slot's flow that wait now */
+	struct flow_map slots; /* by flow */
+	uint32_t *queued;      /* [cap] packets of the slot's flow that wait now */
 	uint32_t count, cap;
 	uint32_t *flow; /* [cap] of the slot */
 	const struct flow_table *table;
 };
 
-/* @param table  must outlive the port. @return 0 or -ENOMEM */
-int port_flows_init(struct port_flows *flows, const struct flow_table *table);
-/* Also of one that is zero, or whose initialisation failed. */
+/* Nothing is allocated before the first flow. @param table  must outlive the port */
+void port_flows_init(struct port_flows *flows, const struct flow_table *table);
+/* Also of one that is zero. */
 void port_flows_fini(struct port_flows *flows);
 
-/* Gives a flow its slot on first sight. @return slot; ends the program when out of memory or slots */
+/* Gives a flow its slot on first sight. @return slot; ends the program when out of memory */
 uint32_t port_flows_add(struct port_flows *flows, uint32_t flow);
+
+/* @return the flow's slot; PORT_FLOWS_NONE: it was not seen yet */
+static inline uint32_t
+port_flows_find(const struct port_flows *flows, uint32_t flow)
+{
+	return flow_map_find(&flows->slots, flow);
+}
 
 static inline uint32_t
 port_flows_slot(struct port_flows *flows, uint32_t flow)
 {
-	uint32_t slot = flows->slot_of_flow[flow];
+	uint32_t slot = flow_map_find(&flows->slots, flow);
 
 	return __builtin_expect(slot == PORT_FLOWS_NONE, 0) ? port_flows_add(flows, flow) : slot;
 }

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/log.h"
@@ -62,12 +63,62 @@ pass_input(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
+/* A field of a list, before a tab or the end of its line. */
+static void
+list_text(const char *text)
+{
+	for (; text != NULL && *text != '\0'; text++)
+		if (*text == '\n')
+			fputs("\\n", stdout);
+		else
+			putchar(*text == '\t' ? ' ' : *text);
+}
+
+/* The tables of a command, as PROGRAM_LIST_OPTIONS has them. */
+static void
+list_options(const struct argp *argp, void *input)
+{
+	const char *doc = argp->doc != NULL ? argp->doc : "", *behind = strchr(doc, '\v');
+	size_t before = behind != NULL ? (size_t)(behind - doc) : strlen(doc);
+	char *first = strndup(doc, before), *filtered = NULL;
+
+	behind = behind != NULL ? behind + 1 : "";
+	if (argp->help_filter != NULL)
+		filtered = argp->help_filter(ARGP_KEY_HELP_POST_DOC, behind, input);
+	fputs("args\t", stdout);
+	list_text(argp->args_doc);
+	fputs("\ndoc\t", stdout);
+	list_text(first);
+	fputs("\nmore\t", stdout);
+	list_text(filtered != NULL ? filtered : behind);
+	for (const struct argp_option *o = argp->options; o != NULL && (o->name != NULL || o->key != 0 || o->doc != NULL);
+	     o++) {
+		if (o->name == NULL) {
+			fputs("\ngroup\t", stdout);
+			list_text(o->doc);
+			continue;
+		}
+		printf("\noption\t%s\t%c\t", o->name, o->key > ' ' && o->key < 127 ? o->key : '-');
+		list_text(o->arg);
+		putchar('\t');
+		list_text(o->doc);
+	}
+	putchar('\n');
+	if (filtered != behind)
+		free(filtered);
+	free(first);
+}
+
 error_t
 args_parse(const struct argp *argp, int argc, char **argv, unsigned flags, void *input)
 {
 	const struct argp_child children[] = { { .argp = argp }, { 0 } };
 	const struct argp whole = { .parser = pass_input, .children = children, .help_filter = exit_codes_help };
 
+	if (argc == 2 && strcmp(argv[1], PROGRAM_LIST_OPTIONS) == 0) {
+		list_options(argp, input);
+		exit(EXIT_DONE);
+	}
 	if (log_command() != NULL)
 		argv[0] = (char *)(uintptr_t)log_command();
 	else if (strchr(argv[0], '/') != NULL) /* as log.h begins lines; getopt(3) would print the path */

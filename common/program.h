@@ -17,6 +17,7 @@
 	ROW(EXIT_NOT_BEGUN, 3, "no run started, though the input is valid: a host or program is missing")                  \
 	ROW(EXIT_FINDING, 4, "the verdict has a finding, and --fail-on-finding was given")                                 \
 	ROW(EXIT_UNFINISHED, 5, "the run ended before its work was done; run.json has the end_reason")                     \
+	ROW(EXIT_SLOWER, 6, "a run is slower than the one it is compared with, beyond --fail-on")                          \
 	ROW(EXIT_SKIPPED, 77, "a test was skipped")                                                                        \
 	ROW(EXIT_INTERRUPTED, 130, "interrupted by a signal; results so far are kept")
 /* clang-format on */
@@ -33,6 +34,13 @@ exit_code_is_of_run(int status)
 
 /* The only argument of a program that then prints its kinds, a name and a meaning a line, for `rocelab --help`. */
 #define PROGRAM_LIST_KINDS "--list-kinds"
+
+/*
+ * The only argument of a command that then prints the tables behind its --help, of which man pages and completion are made
+ * (scripts/man-pages). A line an entry, its fields between tabs, with \\n for a line feed:
+ *   args TEXT | doc TEXT | more TEXT | group TEXT | option NAME KEY ARGUMENT MEANING
+ */
+#define PROGRAM_LIST_OPTIONS "--list-options"
 
 /*
  * First of all: standard streams that are there, the exit code of refused arguments, the log as the environment wants it.

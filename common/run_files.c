@@ -18,9 +18,10 @@
 
 /* Results before the recording that they are of: no moment has a verdict beside the recording of another run. */
 static const char *const names[] = {
-	RUN_COMPARISON, RUN_VERDICT, RUN_TEXT,       RUN_PAGE,    RUN_WAITING, RUN_PROVENANCE,
-	RUN_VOLUMES,    RUN_PATHS,   RUN_PINGMESH,   RUN_SUMMARY, RUN_TRUTH,   RUN_STEPS,
-	RUN_FLOWS,      RUN_CAPTURE, RUN_PREDICTION, RUN_PLUGIN,  RUN_CONFIG,  RUN_RECORDING,
+	RUN_COMPARISON, RUN_VERDICT,   RUN_TEXT,        RUN_PAGE,    RUN_WAITING,       RUN_PROVENANCE,
+	RUN_VOLUMES,    RUN_PATHS,     RUN_PINGMESH,    RUN_SUMMARY, RUN_TRUTH,         RUN_STEPS,
+	RUN_FLOWS,      RUN_CAPTURE,   RUN_PREDICTION,  RUN_PLUGIN,  RUN_STORE_JOURNAL, RUN_STORE,
+	RUN_TWIN,       RUN_TWIN_RUNS, RUN_TWIN_CONFIG, RUN_CONFIG,  RUN_RECORDING,
 };
 
 #define NAMES ARRAY_LEN(names)
@@ -172,8 +173,17 @@ run_files_remove_partitions(const char *dir, uint32_t first, struct err *err)
 void
 run_files_tidy(const char *dir)
 {
+	char path[PATH_MAX];
+	struct stat there;
+
 	for (size_t i = 0; i < NAMES; i++)
 		outfile_tidy(dir, names[i]);
+	if (snprintf(path, sizeof(path), "%s/" RUN_LIVE, dir) >= (int)sizeof(path) || lstat(path, &there) < 0 ||
+	    !S_ISSOCK(there.st_mode))
+		return;
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/" RUN_LIVE_LOCK, dir);
+	unlink(path);
 }
 
 /* The folder. */

@@ -16,6 +16,8 @@
 #define RUN_FLOWS "flows.csv"
 #define RUN_TRUTH "truth.json"
 #define RUN_SUMMARY "run.json"
+#define RUN_STORE "run.sqlite"
+#define RUN_STORE_JOURNAL "run.sqlite-journal" /* of one that was being changed: SQLite undoes it */
 #define RUN_VERDICT "verdict.json"
 #define RUN_TEXT "report.txt"
 #define RUN_PAGE "report.html"
@@ -25,10 +27,16 @@
 #define RUN_PINGMESH "pingmesh.csv"
 #define RUN_PREDICTION "prediction.csv"
 #define RUN_PROVENANCE "provenance.dot"
+#define RUN_TWIN_CONFIG "twin.cfg"
+#define RUN_TWIN "twin.json"
+#define RUN_TWIN_RUNS "twin.sqlite"
+#define RUN_TWIN_WORK "twin" /* a folder: runs of the twin while they last */
 #define RUN_COMPARISON "comparison.json"
 #define RUN_SYSTEMS "systems" /* a folder of folders: runs and reports of systems that are compared */
 #define RUN_PLUGIN "plugins.json"
 #define RUN_MANAGEMENT "management" /* a folder: sockets of devices, while a run in real time goes on */
+#define RUN_LIVE "live"             /* a socket, while a run goes on: store/store.h */
+#define RUN_LIVE_LOCK "live.lock"   /* of its name */
 #define RUN_PARTITIONS "partitions" /* a folder: K/ has the files of partition K, if several processes ran the fabric */
 #define RUN_GUESTS "guests"         /* a folder: NAME.log of each host with its own kernel */
 
@@ -66,7 +74,7 @@ int run_files_remove_systems(const char *dir, struct err *err);
  */
 int run_files_remove_partitions(const char *dir, uint32_t first, struct err *err);
 
-/* Removes what programs that were killed had not finished. When none of them runs any more. */
+/* Removes what programs that were killed had not finished, or left. When none of them runs any more. */
 void run_files_tidy(const char *dir);
 
 /* The folder of a run: made where it is missing, used by one program at a time. */

@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "common/wire/ledger.h"
+
 /* Round trips of a message: the least and the mean of its samples. */
 
 /* All zero: no sample. */
@@ -31,9 +33,8 @@ rtt_sum_mean_ps(const struct rtt_sum *sum)
 
 /* All zero: nothing was measured. */
 struct send_times {
-	struct rtt_sum rtt;  /* of its packets */
-	uint64_t paced_ps;   /* that the congestion control's rate kept its packets apart, beyond what the line does */
-	uint64_t stalled_ps; /* without an ACK, until a retransmission timeout; and after an RNR NAK of the receiver */
-	uint64_t waited_ps;  /* least time after which a packet was taken for lost, by time alone; 0: none was */
-	uint32_t naks;       /* of its receiver, which a gap in its packets made; not of a selective transport */
+	struct rtt_sum rtt;                 /* of its packets */
+	uint64_t ledger_ps[LEDGER_ENTRIES]; /* all zero: not known */
+	uint64_t waited_ps; /* least time after which a packet was taken for lost, by time alone; 0: none was */
+	uint32_t naks;      /* of its receiver, which a gap in its packets made; not of a selective transport */
 };

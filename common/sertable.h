@@ -11,7 +11,7 @@ struct sertable {
 	uint32_t ps[SERTABLE_FRAMES]; /* [wire bytes] */
 };
 
-/* The tables of the rates of one run. Built before the fabric starts, immutable afterwards. */
+/* The tables of the rates of one run. Built before the fabric starts, or between windows; immutable afterwards. */
 struct sertables {
 	struct sertable **tables; /* [count] */
 	uint32_t count;

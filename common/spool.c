@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -19,12 +20,18 @@
 
 /* The thread looks for work so often. */
 #define NAP_NS 5000000ULL
+#define NS_PER_S 1000000000ULL
 /* So much is written at once, without being gathered any further. */
 #define CHUNK_BYTES (64u << 10)
 #define POLL_MS 50
 #define WAIT_NAP_NS 1000000ULL
 /* The thread ends within POLL_MS, or it hangs. */
 #define END_NS 2000000000ULL
+
+/* Bytes up to here are measured since then. */
+struct mark {
+	uint64_t end_bytes, since_ns;
+};
 
 struct spool {
 	struct spool_config config;
@@ -37,6 +44,11 @@ struct spool {
 	_Atomic uint64_t taken_bytes;     /* written by the thread: up to here the other end has it */
 	_Atomic bool ended;               /* written by the thread: it touches nothing any more */
 	_Atomic int error;                /* the first of either stays */
+	struct mark *marks;               /* [SPOOL_MARKS], a ring as above, or NULL: none was set */
+	_Atomic uint64_t marked;          /* written by the filler */
+	_Atomic uint64_t measured;        /* written by the thread */
+	struct delays delays;             /* the thread's, before it stores taken_bytes */
+	sem_t woken;                      /* posted by the filler */
 	pthread_t thread;
 };
 
@@ -87,6 +99,24 @@ write_some(const struct spool *spool, uint64_t from, uint64_t to)
 	return 0;
 }
 
+/* Notes the delays of all marks up to what the other end has. */
+static void
+measure(struct spool *spool, uint64_t taken_bytes)
+{
+	uint64_t end = atomic_load_explicit(&spool->marked, memory_order_acquire),
+		 at = atomic_load_explicit(&spool->measured, memory_order_relaxed), now_ns;
+
+	if (at == end)
+		return;
+	now_ns = clock_now_ns();
+	for (; at < end && spool->marks[at % SPOOL_MARKS].end_bytes <= taken_bytes; at++) {
+		uint64_t since_ns = spool->marks[at % SPOOL_MARKS].since_ns;
+
+		delays_note(&spool->delays, now_ns > since_ns ? now_ns - since_ns : 0);
+	}
+	atomic_store_explicit(&spool->measured, at, memory_order_release);
+}
+
 /* All of [from, to), which ends with a whole. A file that takes only some of it is truncated to its last whole. */
 static void
 write_all(struct spool *spool, uint64_t from, uint64_t to)
@@ -100,11 +130,21 @@ write_all(struct spool *spool, uint64_t from, uint64_t to)
 			fail(spool, errno);
 		else
 			at += (size_t)done;
+		measure(spool, at);
 		atomic_store_explicit(&spool->taken_bytes, at, memory_order_release);
 	}
 	if (at < to && at > from && !spool->config.socket && ftruncate(spool->config.fd, (off_t)from) < 0)
 		fail(spool, errno);
 	atomic_store_explicit(&spool->free_bytes, to, memory_order_release);
+}
+
+/* Until then, or until it is woken. */
+static void
+nap(struct spool *spool, uint64_t until_ns)
+{
+	const struct timespec until = { .tv_sec = (time_t)(until_ns / NS_PER_S), .tv_nsec = (long)(until_ns % NS_PER_S) };
+
+	sem_clockwait(&spool->woken, CLOCK_MONOTONIC, &until);
 }
 
 static void *
@@ -123,7 +163,7 @@ empty(void *arg)
 			write_all(spool, written, to);
 			written = to;
 		} else {
-			clock_sleep_until_ns(now_ns + NAP_NS);
+			nap(spool, now_ns + NAP_NS);
 		}
 	}
 	atomic_store_explicit(&spool->ended, true, memory_order_release);
@@ -153,6 +193,7 @@ spool_create(const struct spool_config *config, const char *what, struct err *er
 	if (spool == NULL)
 		goto fail;
 	spool->config = *config;
+	sem_init(&spool->woken, 0, 0);
 	spool->ring = malloc(config->cap_bytes);
 	if (spool->ring == NULL)
 		goto fail;
@@ -202,11 +243,38 @@ spool_commit(struct spool *spool)
 }
 
 void
+spool_mark(struct spool *spool, uint64_t since_ns)
+{
+	uint64_t at = atomic_load_explicit(&spool->marked, memory_order_relaxed);
+
+	if (spool->marks == NULL)
+		spool->marks = malloc(SPOOL_MARKS * sizeof(*spool->marks));
+	if (spool->marks == NULL || at - atomic_load_explicit(&spool->measured, memory_order_acquire) == SPOOL_MARKS)
+		return;
+	spool->marks[at % SPOOL_MARKS] = (struct mark){ spool->put_bytes, since_ns };
+	/* Release: the thread sees the mark. Its bytes are not committed yet, so it sees it before it writes them. */
+	atomic_store_explicit(&spool->marked, at + 1, memory_order_release);
+}
+
+const struct delays *
+spool_delays(const struct spool *spool)
+{
+	return &spool->delays;
+}
+
+void
 spool_flush(struct spool *spool)
 {
 	uint64_t committed = atomic_load_explicit(&spool->committed_bytes, memory_order_relaxed);
 
 	atomic_store_explicit(&spool->flush_bytes, committed, memory_order_release);
+}
+
+void
+spool_wake(struct spool *spool)
+{
+	spool_flush(spool);
+	sem_post(&spool->woken);
 }
 
 int
@@ -246,6 +314,8 @@ spool_close(struct spool *spool)
 		return error;
 	}
 	pthread_join(spool->thread, NULL);
+	sem_destroy(&spool->woken);
+	free(spool->marks);
 	free(spool->ring);
 	free(spool);
 	return error;

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/delays.h"
 #include "common/err.h"
 
 /* What is committed is written after so long at most, as long as the other end takes it. Wall time, in every clock. */
@@ -32,8 +33,20 @@ size_t spool_room(const struct spool *spool);
 void spool_put(struct spool *spool, const void *data, size_t size_bytes);
 /* What was put is a whole: in a file, nothing is left of one that could not be written to its end. */
 void spool_commit(struct spool *spool);
-/* What is committed is to be written now rather than in good time. Does not wait. */
+/* What is committed is to be written now rather than in good time: when the thread looks next. Does not wait. */
 void spool_flush(struct spool *spool);
+/* The same, and wakes the thread: a system call, if it sleeps. */
+void spool_wake(struct spool *spool);
+
+/*
+ * Has the delay since a moment noted, once all that was put is written. Before its spool_commit(). Of SPOOL_MARKS that
+ * are not written yet, no more are taken.
+ * @param since_ns  clock_now_ns(); a later one than the writing is no delay
+ */
+#define SPOOL_MARKS 4096
+void spool_mark(struct spool *spool, uint64_t since_ns);
+/* The noted delays: while nothing is committed that is not written (spool_wait()). */
+const struct delays *spool_delays(const struct spool *spool);
 
 /* @return why it was given up, an errno: nothing is written any more; 0: it works */
 int spool_errno(const struct spool *spool);

@@ -13,7 +13,6 @@
 
 #include "common/err.h"
 #include "diag/finding.h"
-#include "diag/run/run.h"
 
 /* The results of one diagnoser. */
 
@@ -61,6 +60,7 @@ struct section {
 
 struct evidence;
 struct json_t;
+struct run;
 struct text;
 struct verdict;
 

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/wire/layout.h"
+
 /* The properties of a type of finding for merging, ordering and reports; bits of finding_type.traits. */
 enum finding_trait {
 	FINDING_OF_HOST = 1 << 0,        /* about a host: no evidence against the network */
@@ -24,6 +26,8 @@ enum finding_trait {
 	FINDING_UNTIMED = 1 << 14, /* its cost is not known: reported behind all others, and joined with none */
 	FINDING_OF_FAULT =
 		1 << 15, /* something is broken, which no load alone does; operators' own knowledge of it is added */
+	/* of a host, while its steps run: claims entries of the sender's ledger, not the delay of a start */
+	FINDING_OF_SENDER = 1 << 16,
 };
 
 /* A type of finding: a row in the file of its cause, with all properties that other modules use. */
@@ -44,6 +48,14 @@ struct finding_type {
 
 /* A cause that costs less than this share of the affected time, and less than a base RTT, is without effect. */
 #define FINDING_LEAST_SHARE 0.005
+
+/* What the cost of a finding rests on. Value, name. */
+#define FINDING_COSTS(ROW)                                                                                                 \
+	ROW(FINDING_ESTIMATED, 0, "estimate") /* of waits and pauses, by this diagnosis */                                 \
+	ROW(FINDING_BY_TWIN, 1, "twin")       /* of runs of the twin without it */                                         \
+	ROW(FINDING_PARTLY_TWIN, 2, "mixed")  /* of some culprits or jobs so, of others so */
+
+enum finding_cost { FINDING_COSTS(ENUM_VALUE) };
 
 #define FINDING_CLAUSES 3
 
@@ -123,8 +135,10 @@ struct finding {
 	 * it.
 	 */
 	double machine;
-	double borne_out; /* the same, whichever of the findings has the time that several claim */
-	bool costless;    /* too little to count: no root cause, though it was there */
+	double borne_out;   /* the same, whichever of the findings has the time that several claim */
+	bool costless;      /* too little to count: no root cause, though it was there */
+	uint32_t cost_from; /* enum finding_cost, of critical_ps */
+	bool cost_unknown;  /* the twin's error is larger than what it says of it; costless then */
 	struct finding_evidence evidence;
 	uint32_t known; /* index into run.known, plus 1: operators know of a fault at its place; 0: of none */
 };

@@ -27,7 +27,7 @@
 #include "web/page.h"
 
 struct options {
-	const char *listen, *read, *out, *plugin, *cpu;
+	const char *listen, *read, *out, *plugin, *costs, *cpu;
 	const char *plugin_asked; /* the one plugin that --diagnoser names; NULL: none */
 	bool print, times, quiet;
 	bool allow_left_out;
@@ -45,6 +45,7 @@ static const struct argp_option own_options[] = {
 	{ "read", 'r', "FILE", 0, "Read a recorded stream", 0 },
 	{ "out", 'o', "DIR", 0, "Where verdict.json and the reports go; made if absent", 0 },
 	{ "plugins", 'O', "FILE", 0, "Read the findings of plugin diagnosers from FILE (plugins.json), if it exists", 0 },
+	{ "costs", 'C', "FILE", 0, "Take the costs of findings from runs of the twin (twin.json), where FILE has them", 0 },
 	{ "print", 'p', NULL, 0, "Print the report for people as well", 0 },
 	{ "diagnoser", 'D', "NAME", 0,
 	  "Ask this one, and no other that is not named; may be given again (default: all); \"./NAME\": of --plugins", 0 },
@@ -121,6 +122,9 @@ parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'O':
 		options->plugin = arg;
+		return 0;
+	case 'C':
+		options->costs = arg;
 		return 0;
 	case 'p':
 		options->print = true;
@@ -301,6 +305,8 @@ diagnose(struct options *options, const struct evidence *ev, struct err *err)
 	rc = verdict_build(ev, options->asked, options->nasked, &verdict, err);
 	if (rc == 0 && options->times)
 		rc = add_times(options, verdict, err);
+	if (rc == 0 && options->costs != NULL)
+		rc = costs_apply(verdict, options->costs, err);
 	if (rc == 0)
 		rc = report_write(verdict, options->out, web_page, err);
 	if (options->done >= 0)

@@ -3,15 +3,11 @@
 
 #include "common/array.h"
 #include "common/wire/record.h"
-#include "diag/flowpulse/flowpulse.h"
 #include "diag/flowpulse/section.h"
-#include "diag/flowtracer/flowtracer.h"
 #include "diag/flowtracer/section.h"
-#include "diag/pingmesh/pingmesh.h"
 #include "diag/pingmesh/section.h"
 #include "diag/report/report.h"
 #include "diag/vedrfolnir/section.h"
-#include "diag/vedrfolnir/vedrfolnir.h"
 
 static const struct diagnoser_option vedrfolnir_option[] = {
 	{ .name = "port-share",
@@ -47,7 +43,7 @@ const struct diagnoser diagnosers[] = {
 		   DIAGNOSER_READS(REC_ECMP) | DIAGNOSER_READS(REC_STEP) | DIAGNOSER_READS(REC_POLL) |
 		   DIAGNOSER_READS(REC_PORT_ROW) | DIAGNOSER_READS(REC_FLOW_ROW) | DIAGNOSER_READS(REC_METER_ROW) |
 		   DIAGNOSER_READS(REC_MATRIX_ROW) | DIAGNOSER_READS(REC_DROP_ROW) | DIAGNOSER_READS(REC_OVERTAKE_ROW) |
-		   DIAGNOSER_READS(REC_PASSAGE),
+		   DIAGNOSER_READS(REC_PASSAGE) | DIAGNOSER_READS(REC_WATCHDOG) | DIAGNOSER_READS(REC_LINK_RATE),
 	  .diagnose = vedrfolnir_diagnose,
 	  .destroy = vedrfolnir_destroy,
 	  .writers = { .json = vedrfolnir_json,

@@ -372,6 +372,17 @@ put_in_order(struct joining *j, uint32_t *order, uint32_t *count)
 }
 
 int
+findings_order(const struct run *run, struct finding *findings, uint32_t count, struct err *err)
+{
+	struct joining j = { .run = run, .findings = findings };
+	uint32_t *order = run_alloc(count, sizeof(*order), err);
+	int rc = order != NULL ? put_in_order(&j, order, &count) : -ENOMEM;
+
+	free(order);
+	return rc;
+}
+
+int
 findings_join(const struct run *run, struct finding *findings, uint32_t *count, struct err *err)
 {
 	struct joining j = { .run = run,
@@ -535,6 +546,7 @@ verdict_destroy(struct verdict *v)
 	}
 	free_findings(v->findings, v->nfindings);
 	free(v->sections);
+	free(v->twins);
 	run_fini(&v->run);
 	free(v);
 }

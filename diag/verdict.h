@@ -6,7 +6,16 @@
 #include "diag/finding.h"
 #include "diag/run/run.h"
 
-#define VERDICT_SCHEMA_VERSION 4
+#define VERDICT_SCHEMA_VERSION 5
+
+/* The twin of a job, whose runs gave its findings their costs (diag/report/report.h). */
+struct verdict_twin {
+	uint32_t job; /* index into run.jobs */
+	double measured_ps, twin_ps;
+	double error, steps_error; /* of its base run, as shares: of the job's time, of its steps' on average */
+	bool usable;               /* else it was given up, and the costs are estimates */
+	uint32_t runs;
+};
 
 struct verdict {
 	struct run run;
@@ -15,6 +24,8 @@ struct verdict {
 	uint32_t nfindings;
 	struct section *sections;
 	uint32_t nsections;
+	struct verdict_twin *twins; /* [ntwins] none: costs are estimates */
+	uint32_t ntwins;
 	uint32_t prefixes; /* that were diagnosed for times to detection (diag/detection.h); 0: none was requested */
 };
 
@@ -45,6 +56,13 @@ bool verdict_complete(const struct verdict *verdict);
 /* @return the section of the diagnoser of this name; NULL: it did not run */
 const struct section *verdict_section(const struct verdict *verdict, const char *name);
 
+/*
+ * The finding of which another one is a consequence: contention on the paths that a link that is down leaves, packets
+ * sent again behind drops of a full queue.
+ * @return index into findings, the costliest of them; RUN_NONE: it stands for itself
+ */
+uint32_t verdict_cause_of(const struct verdict *verdict, uint32_t finding);
+
 /* One cause at one place is one finding, however many iterations and jobs it hits. */
 
 /*
@@ -57,3 +75,6 @@ const struct section *verdict_section(const struct verdict *verdict, const char 
  * @return 0, or -ENOMEM with err: what is left is to be freed as before
  */
 int findings_join(const struct run *run, struct finding *findings, uint32_t *count, struct err *err);
+
+/* Orders findings whose costs have changed. @return 0, or -ENOMEM with err */
+int findings_order(const struct run *run, struct finding *findings, uint32_t count, struct err *err);

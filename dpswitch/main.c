@@ -2,8 +2,13 @@
 /* dpswitch: the fabric with its embedded hosts. Loads a scenario, runs it, exports records. */
 #include <argp.h>
 #include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
 
 #include "common/interrupt.h"
 #include "common/log.h"
@@ -23,6 +28,7 @@ struct options {
 	struct scenario_options scenario;
 	struct run_options run;
 	const char *calibration, *try_port;
+	const char *status; /* of a job: file by which mpirun's parent knows how this process is; NULL: none */
 };
 
 static const struct argp_option option_table[] = {
@@ -45,6 +51,13 @@ static const struct argp_option option_table[] = {
 	  "Addresses at which the partitions listen, in their order: paths of unix sockets, with a '/', or HOST:PORT", 0 },
 	{ "token", 'T', "FILE", 0,
 	  "Authenticate partitions by the first line of FILE, if their addresses are open to others", 0 },
+	{ "processes", 'M', NULL, 0,
+	  "Run one partition of the fabric as a process that mpirun has started, in virtual time; all but the first write "
+	  "to "
+	  "DIR/" RUN_PARTITIONS "/K",
+	  0 },
+	{ "status", 'W', "FILE", 0, "Write this process's number, and at its end the exit code, to FILE (first process)",
+	  0 },
 	{ "quiet", 'q', NULL, 0, "No progress, no results", 0 },
 	{ "brief", 'b', NULL, 0, "Print results only for verified elements: the analyzer prints the rest", 0 },
 	{ "try-port", 'p', "PORT", 0,
@@ -84,6 +97,12 @@ parse_partition(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'T':
 		options->run.partitions.token = arg;
+		return 0;
+	case 'W':
+		options->status = arg;
+		return 0;
+	case 'M':
+		options->run.partitions.processes = true;
 		return 0;
 	default:
 		return scenario_args_parse(&options->scenario, key, arg, state);
@@ -139,6 +158,8 @@ parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if ((options->run.partitions.count != 0) != (options->run.partitions.addresses != NULL))
 			args_error(state, "--partition and --partitions-at must be given together");
+		if (options->run.partitions.count != 0 && options->run.partitions.processes)
+			args_error(state, "--processes are numbered by mpirun: leave --partition out");
 		return 0;
 	case ARGP_KEY_NO_ARGS:
 		return options->calibration != NULL || options->try_port != NULL
@@ -196,6 +217,52 @@ try_port(const struct options *options, struct err *err)
 	return outfile_close(&out, 0, err) == 0 && port != NULL ? EXIT_DONE : EXIT_FAILED;
 }
 
+/* @param code  negative: the process has begun */
+static void
+write_status(const struct options *options, int code)
+{
+	FILE *file;
+
+	if (options->status == NULL || !options->run.partitions.processes || options->run.partitions.which != 0)
+		return;
+	file = fopen(options->status, "we");
+	if (file == NULL)
+		return;
+	fprintf(file, "%d\n", (int)getpid());
+	if (code >= 0)
+		fprintf(file, "%d\n", code);
+	fclose(file);
+}
+
+/*
+ * A process of a job: all but the first are quiet, and write to a folder of their own.
+ * @param dir  of PATH_MAX bytes
+ * @return exit code
+ */
+static int
+join_job(struct options *options, char *dir, struct err *err)
+{
+	struct run_options *run = &options->run;
+
+	if (!run->partitions.processes)
+		return EXIT_DONE;
+	prctl(PR_SET_PDEATHSIG, SIGTERM); /* of mpirun */
+	run->partitions.lcores = run->lcores;
+	if (partition_join_job(&run->partitions, err) < 0)
+		return EXIT_USAGE;
+	write_status(options, -1);
+	if (run->partitions.which == 0)
+		return EXIT_DONE;
+	run->quiet = true;
+	run->analyzer = NULL;
+	if (snprintf(dir, PATH_MAX, "%s/" RUN_PARTITIONS "/%u", run->out, run->partitions.which) >= PATH_MAX) {
+		err_set(err, -ENAMETOOLONG, "%s: too long a path", run->out);
+		return EXIT_USAGE;
+	}
+	run->out = dir;
+	return run_dir_make(dir, err) < 0 ? EXIT_USAGE : EXIT_DONE;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -204,6 +271,7 @@ main(int argc, char **argv)
 	};
 	struct err err = { 0 };
 	struct scenario *scenario;
+	char dir[PATH_MAX];
 	int ret = EXIT_USAGE;
 
 	if (program_begin() != EXIT_DONE)
@@ -217,11 +285,16 @@ main(int argc, char **argv)
 		return ret;
 	}
 	interrupt_catch(NULL);
-	scenario = scenario_load(&options.scenario, &err);
+	scenario = join_job(&options, dir, &err) == EXIT_DONE ? scenario_load(&options.scenario, &err) : NULL;
 	if (scenario != NULL) {
 		ret = run_scenario(&options.run, scenario, &err);
 		scenario_destroy(scenario);
+	} else {
+		partition_leave_job(&options.run.partitions, false);
 	}
+	if (options.run.partitions.processes && options.run.partitions.which != 0 && ret == EXIT_USAGE)
+		return ret; /* the first process says why */
+	write_status(&options, ret);
 	if (err.text[0] != '\0' && ret == EXIT_USAGE)
 		log_refusal("%s", err.text);
 	else if (err.text[0] != '\0')

@@ -10,6 +10,7 @@
 #include "common/interrupt.h"
 #include "common/run_files.h"
 #include "common/wire/roce.h"
+#include "emulation/emulation.h"
 #include "scenario/scenario.h"
 
 static json_t *

@@ -3,7 +3,9 @@
 #pragma once
 
 #include "dpswitch/edge/capture/capture.h"
-#include "emulation/emulation.h"
+
+struct emulation;
+struct scenario;
 
 #define CAPTURE_LIMIT_BYTES 1000000000ULL
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "common/wire/detection.h"
 #include "dpswitch/edge/frame/frame.h"
 #include "emulation/emulation.h"
 #include "emulation/probing.h"
@@ -43,6 +44,7 @@ node_create(void *ctx, uint32_t id, struct err *err)
 		.bdp_bytes = sc->bdp_bytes,
 		.bond_seed = sc->routing.seed,
 		.strict = sc->strict,
+		.ledger = sc->detection.policy != REC_POLICY_OFF,
 	};
 
 	return embedded_host_create(&config, err);

@@ -10,6 +10,7 @@
 #include "common/interrupt.h"
 #include "common/minmax.h"
 #include "common/units.h"
+#include "dpswitch/pipeline/switch.h"
 #include "rxe-hosts/agent/policy.h"
 #include "rxe-hosts/steps/engine.h"
 #include "scenario/scenario.h"
@@ -310,6 +311,30 @@ part_horizon(void *ctx)
 	return partition->ops->horizon_ps(partition->ctx);
 }
 
+static uint64_t
+part_agree(void *ctx, const struct window *window, uint64_t next_ps)
+{
+	const struct partition *partition = ((const struct emulation *)ctx)->partition;
+
+	return partition->ops->agree(partition->ctx, window, next_ps);
+}
+
+static uint8_t
+part_pausing(void *ctx, uint32_t port)
+{
+	const struct partition *partition = ((const struct emulation *)ctx)->partition;
+
+	return partition->ops->pausing(partition->ctx, port);
+}
+
+static bool
+part_interrupted(void *ctx)
+{
+	const struct partition *partition = ((const struct emulation *)ctx)->partition;
+
+	return partition->ops->interrupted(partition->ctx);
+}
+
 static bool
 part_over(void *ctx, enum rec_end_reason *reason, uint32_t *node)
 {
@@ -318,17 +343,25 @@ part_over(void *ctx, enum rec_end_reason *reason, uint32_t *node)
 	return partition->ops->over(partition->ctx, reason, node);
 }
 
+/* In real time windows wait for promises of others; in virtual time all open the same windows. */
 static void
 partition_hooks(struct emulation *emulation, struct fabric_hooks *hooks)
 {
 	if (emulation->partition == NULL)
 		return;
-	hooks->pace = part_pace;
 	hooks->leaving = part_leaving;
 	hooks->entering = part_entering;
-	hooks->horizon_ps = part_horizon;
 	hooks->over = part_over;
+	hooks->interrupted = part_interrupted;
+	if (emulation->scenario->timing.clock == CLOCK_REAL) {
+		hooks->pace = part_pace;
+		hooks->horizon_ps = part_horizon;
+	} else {
+		hooks->agree = part_agree;
+		hooks->pausing = part_pausing;
+	}
 }
+
 static struct fabric_hooks
 fabric_hooks_of(struct emulation *emulation)
 {
@@ -364,7 +397,7 @@ make_fabric(struct emulation *emulation, uint32_t lcores, struct err *err)
 		.epoch_ps = sc->telemetry.epoch_ps,
 		.limit_ps = preparing ? sc->limits.connect_ps : sc->limits.virtual_time_ps,
 		.stall_ps = preparing ? sc->limits.connect_ps : sc->limits.stall_ps,
-		.seed = (uint64_t)sc->root.seed,
+		.seed = scenario_chance_seed(sc),
 		.min_frame_bytes = sc->min_frame_bytes,
 		.pause_bytes = PAUSE_WIRE_BYTES,
 		.lcores = lcores,
@@ -403,22 +436,19 @@ configure_switches(struct emulation *emulation, struct err *err)
 		.healthy_routes = sc->routes,
 		.pins = sc->pins,
 		.sertables = &emulation->sertables,
-		.params = &sc->sw,
-		.pfc = &sc->pfc,
-		.ecn = &sc->ecn,
-		.wreds = sc->wreds,
-		.nwreds = sc->nwreds,
+		.setup = &sc->switches,
 		.balance = sc->balance,
 		.telemetry = {
 			.epoch_ps = sc->telemetry.epoch_ps,
 			.kept = sc->epochs_kept,
 			.exact = sc->telemetry.contention == CONTENTION_EXACT,
+			.late_looks = sc->telemetry.late_looks,
 			.every_epoch = policy->every_epoch,
 			.retain_ps = sc->detection.retain_ps,
 			.quiet_depth = policy->every_epoch ? 0 : (uint32_t)sc->telemetry.quiet_depth,
 			.strict = sc->strict,
 		},
-		.seed = (uint64_t)sc->root.seed,
+		.seed = scenario_chance_seed(sc),
 		.hash_seed = sc->routing.seed,
 		.window_ps = emulation->fabric->window_ps,
 		.pipeline_ps = sc->timing.pipeline_ps,
@@ -430,7 +460,7 @@ configure_switches(struct emulation *emulation, struct err *err)
 		.trace_gap_ps = scenario_trace_gap_ps(sc),
 		.telemetry_off = emulation->phase == EMULATION_PREPARE || !sc->telemetry.enabled,
 	};
-	return switch_lossless_classes(&sc->pfc, &emulation->switch_config.telemetry.lossless, err);
+	return switch_lossless_classes(&sc->switches.all.pfc, &emulation->switch_config.telemetry.lossless, err);
 }
 
 static int
@@ -675,6 +705,12 @@ emulation_end(struct emulation *emulation)
 		if (driver != NULL && driver->ops->close != NULL)
 			driver->ops->close(driver->ctx, i, emulation->fabric->window.end_ps);
 	}
+	for (uint32_t i = 0; i < emulation->scenario->topo->nnodes; i++) {
+		struct node *node = emulation->fabric->nodes[i];
+
+		if (node->ops->last_reports != NULL)
+			node->ops->last_reports(node, emulation->fabric->window.end_ps);
+	}
 	for (uint32_t i = 0; i < emulation->services.count; i++)
 		if (emulation->services.rows[i].of->finish != NULL)
 			emulation->services.rows[i].of->finish(emulation->services.rows[i].state,
@@ -690,6 +726,19 @@ emulation_dropped(const struct emulation *emulation, uint32_t node, uint16_t por
 	const struct node *of = emulation->fabric->nodes[node];
 
 	return of->ops->dropped(of, port, reason);
+}
+
+bool
+emulation_marked(const struct emulation *emulation)
+{
+	const struct topo *topo = emulation->scenario->topo;
+	uint64_t packets = 0;
+
+	for (uint32_t i = 0; i < topo->nnodes; i++)
+		for (uint16_t p = 0; emulation->switches[i] != NULL && p < topo->nodes[i].nports; p++)
+			for (uint32_t c = 0; c < SWITCH_CLASSES; c++)
+				packets += emulation->switches[i]->ports[p].counts.marked[c].packets;
+	return packets != 0;
 }
 
 const struct port_truth *

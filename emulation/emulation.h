@@ -7,14 +7,14 @@
 #include "common/wire/record_run.h"
 #include "dpswitch/fabric/fabric.h"
 #include "dpswitch/fabric/pacer.h"
-#include "dpswitch/pipeline/switch.h"
+#include "dpswitch/pipeline/switch_cfg.h"
 #include "emulation/hosts.h"
 #include "emulation/partition.h"
 #include "emulation/recorder/exporter.h"
 #include "emulation/service.h"
 
 struct scenario;
-
+struct sw;
 struct prediction;
 
 /* The purpose of a fabric, see hosts.h. */
@@ -121,6 +121,9 @@ uint64_t emulation_clock_error_ns(const struct emulation *emulation);
 /* Packets that a port of a node dropped for a reason. */
 uint64_t emulation_dropped(const struct emulation *emulation, uint32_t node, uint16_t port, enum rec_drop reason);
 
+/* Did a switch of this process mark a packet (ECN)? */
+bool emulation_marked(const struct emulation *emulation);
+
 /* An invariant of the run and its result. */
 struct invariant {
 	const char *name;
@@ -128,7 +131,7 @@ struct invariant {
 	char text[192];
 };
 
-#define EMULATION_INVARIANTS 7
+#define EMULATION_INVARIANTS 8
 
 /* Checks a finished run. @return number that failed */
 uint32_t emulation_check(const struct emulation *emulation, struct invariant results[EMULATION_INVARIANTS]);

@@ -13,7 +13,6 @@
 
 #include "common/flow.h"
 #include "common/minmax.h"
-#include "common/sample_flow.h"
 #include "common/units.h"
 #include "common/wire/record.h"
 #include "common/wire/trace.h"
@@ -22,7 +21,8 @@
 #include "emulation/emulation.h"
 #include "rxe-hosts/device/embedded/embedded.h"
 #include "scenario/scenario.h"
-#include "topo/walk.h"
+#include "topo/route.h"
+#include "workload/plan.h"
 
 /* ---- a run's flows by source and destination, which a tracer's processes divide among them ---- */
 

@@ -17,6 +17,7 @@
 
 #include "common/err.h"
 #include "common/record/buffer.h"
+#include "common/wire/manage.h"
 #include "common/wire/switch_manage.h"
 #include "dpswitch/fabric/node.h"
 #include "rxe-hosts/device/embedded/embedded.h"
@@ -63,6 +64,11 @@ struct host_driver_ops {
 	void (*service)(void *ctx);
 	/* Flows that it sends now, as its kernel reports; valid until service. @return how many */
 	uint32_t (*flows)(void *ctx, uint32_t node, const struct swm_flow **flows);
+	/*
+	 * Counters of the host's device, which it reports at the end of the run; NULL: its NIC is the fabric's own.
+	 * @return how many
+	 */
+	uint32_t (*counters)(void *ctx, uint32_t node, const struct manage_counter **counters);
 	/* Why the run cannot go on, NULL: it can. @param lost  the host went away, else one of its QPs is in error */
 	const char *(*failure)(void *ctx, uint32_t *node, bool *lost);
 	/* By how much their clocks may differ from the run's, of the worst, in ns. NULL: not at all */

@@ -161,6 +161,40 @@ check_protocol(const struct emulation *emulation, struct invariant *result)
 	snprintf(result->text, sizeof(result->text), "messages that no schedule expects: %" PRIu64, unexpected);
 }
 
+/* Where a sender's time went adds up to the time of its step. */
+static void
+check_ledgers(const struct emulation *emulation, struct invariant *result)
+{
+	const struct topo *topo = emulation->scenario->topo;
+	const struct ledger_audit *worst = NULL;
+	uint64_t steps = 0, wrong = 0;
+	uint32_t at = 0;
+
+	for (uint32_t i = 0; i < topo->nnodes; i++) {
+		const struct ledger_audit *audit =
+			emulation->engines[i] != NULL ? step_engine_audit(emulation->engines[i]) : NULL;
+
+		if (audit == NULL)
+			continue;
+		steps += audit->steps;
+		wrong += audit->wrong;
+		if (worst == NULL || audit->worst_ps > worst->worst_ps) {
+			worst = audit;
+			at = i;
+		}
+	}
+	*result = (struct invariant){ .name = "ledgers", .holds = wrong == 0 };
+	if (worst == NULL || worst->worst_ps == 0)
+		snprintf(result->text, sizeof(result->text),
+			 "the ledgers of %" PRIu64 " steps add up to their times exactly", steps);
+	else
+		snprintf(result->text, sizeof(result->text),
+			 "of the ledgers of %" PRIu64 " steps %" PRIu64 " do not add up to their times; most off: %" PRIu64
+			 " ps, of step %u of rank %u, collective %u, at %s",
+			 steps, wrong, worst->worst_ps, worst->worst.step, worst->worst.rank, worst->worst.collective,
+			 topo->nodes[at].name);
+}
+
 uint32_t
 emulation_check(const struct emulation *emulation, struct invariant results[EMULATION_INVARIANTS])
 {
@@ -175,6 +209,7 @@ emulation_check(const struct emulation *emulation, struct invariant results[EMUL
 		   offsetof(struct node_counters, row_errors));
 	check_lossless(emulation, &results[5]);
 	check_protocol(emulation, &results[6]);
+	check_ledgers(emulation, &results[7]);
 	for (uint32_t i = 0; i < EMULATION_INVARIANTS; i++)
 		failed += !results[i].holds;
 	return failed;

@@ -243,16 +243,19 @@ collect(void *state, uint64_t now_ps)
 
 /* ---- before and after ---- */
 
+/* The first of these nodes that runs here. @param nodes  in any order; NULL: all */
 static uint32_t
 own_node(const struct emulation *emulation, const uint32_t *nodes, uint32_t count)
 {
+	uint32_t first = REC_NONE;
+
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t node = nodes != NULL ? nodes[i] : i;
 
-		if (!partition_is_remote(emulation, node))
-			return node;
+		if (node < first && !partition_is_remote(emulation, node))
+			first = node;
 	}
-	return REC_NONE;
+	return first;
 }
 
 static void

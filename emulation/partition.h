@@ -13,6 +13,14 @@
 
 struct emulation;
 
+/* A request of a host of another partition, to a controller that every partition has. */
+struct partition_request {
+	uint32_t node;
+	uint64_t time_ps; /* it arrives */
+	void *bytes;      /* [size] aligned as malloc() does */
+	size_t size;
+};
+
 /* Traffic over the boundaries of this partition. */
 struct partition_crossed {
 	uint64_t in_packets, in_bytes, out_packets, out_bytes;
@@ -42,6 +50,15 @@ struct partition_ops {
 	void (*leaving)(void *ctx, const struct window *window);
 	void (*entering)(void *ctx, const struct window *window);
 	uint64_t (*horizon_ps)(void *ctx);
+	uint64_t (*agree)(void *ctx, const struct window *window, uint64_t next_ps);
+	uint8_t (*pausing)(void *ctx, uint32_t port);
+	bool (*interrupted)(void *ctx);
+	/*
+	 * In virtual time, between windows: sends a request of a host here to all; receives those of all others after the
+	 * same window. @return [*count] in the order of their partitions, until the next call
+	 */
+	void (*share)(void *ctx, const struct partition_request *request);
+	const struct partition_request *(*shared)(void *ctx, uint32_t *count);
 	bool (*over)(void *ctx, enum rec_end_reason *reason, uint32_t *node);
 	/*
 	 * Records are about to be collected. @return the time before which all records of all partitions have arrived
@@ -60,6 +77,8 @@ struct partition_ops {
 	 * hold there.
 	 */
 	bool (*broken)(const void *ctx);
+	/* Whether this partition prints why the run ended: in a job, the first that is not lost. */
+	bool (*speaks)(const void *ctx);
 	/*
 	 * Another partition's report of its nodes (output_partition()), checked; NULL: there is no report, or no such
 	 * partition.

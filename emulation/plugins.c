@@ -14,7 +14,7 @@
 #include "dpswitch/pipeline/poll.h"
 #include "emulation/emulation.h"
 #include "emulation/probing.h"
-#include "plugin/report.h"
+#include "plugin/account.h"
 #include "plugin/session.h"
 #include "rxe-hosts/probe/agent.h"
 #include "rxe-hosts/steps/engine.h"

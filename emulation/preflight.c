@@ -12,8 +12,12 @@
 
 #include "common/array.h"
 #include "common/units.h"
+#include "common/wire/roce.h"
+#include "dpswitch/pipeline/switch.h"
+#include "rxe-hosts/agent/policy.h"
 #include "scenario/scenario.h"
 #include "topo/circle.h"
+#include "workload/plan.h"
 
 #define CIRCLE_SHOWN 12 /* ports of a circle by name */
 
@@ -35,29 +39,11 @@ add(struct checking *c, const char *check, bool inert, const char *fmt, ...)
 	va_list ap;
 
 	assert(c->count <= PREFLIGHT_FINDINGS);
-	*f = (struct preflight_finding){ .check = check, .inert = inert };
+	*f = (struct preflight_finding){ .check = check, .inert = inert, .unmarked = inert };
 	va_start(ap, fmt);
 	vsnprintf(f->text, sizeof(f->text), fmt, ap);
 	va_end(ap);
 	return f;
-}
-
-/* A flow of the plan that sends more than single packets. */
-static bool
-carries_data(const struct scenario *sc, uint32_t flow)
-{
-	uint32_t owner = sc->plan->of[flow].owner;
-
-	switch (sc->plan->flows.flows[flow].kind) {
-	case FLOW_COLLECTIVE:
-		return sc->plan->collectives[owner].enabled;
-	case FLOW_BACKGROUND:
-		return sc->plan->backgrounds[owner].start_ps != TIME_NEVER;
-	case FLOW_TRAFFIC:
-		return true;
-	default:
-		return false;
-	}
 }
 
 /*
@@ -106,7 +92,7 @@ find_loads(const struct scenario *sc)
 	for (uint32_t f = 0; loads != NULL && !balance_is_on(&sc->balance) && f < sc->plan->flows.count; f++) {
 		struct route_path path;
 
-		if (carries_data(sc, f) && scenario_path(sc, f, false, &path) == 0)
+		if (plan_flow_sends(sc->plan, f) && scenario_path(sc, f, false, &path) == 0)
 			add_path(loads, sc->topo, &path);
 	}
 	return loads;
@@ -120,6 +106,12 @@ struct marking {
 	uint64_t kmin_bytes;
 };
 
+static const struct pfc_params *
+pfc_at(const struct sw *sw, uint16_t index, uint8_t prio)
+{
+	return account_params(&sw->account, &sw->account.ingress[account_index(&sw->account, index, prio)]);
+}
+
 /*
  * With n ingresses of the same fill x above their reserves, the dynamic threshold is alpha (pool - n x): they reach it at
  * x = alpha pool / (1 + n alpha).
@@ -127,7 +119,7 @@ struct marking {
 static struct marking
 mark(const struct sw *sw, uint16_t index, uint8_t prio, uint32_t busy)
 {
-	const struct pfc_params *pfc = &sw->account.pfc;
+	const struct pfc_params *pfc = pfc_at(sw, index, prio);
 	double alpha = (double)pfc->alpha_num / (double)(1u << pfc->alpha_shift);
 	uint64_t above = pfc->model == PFC_STATIC ? pfc->xoff_bytes
 						  : (uint64_t)(alpha * (double)pfc->pool_bytes / (1 + busy * alpha));
@@ -160,12 +152,11 @@ crowd(const struct topo *topo, uint32_t port, const uint64_t *busy)
 
 /* The buffer with which a port of this switch marks first, with room to spare, in whole MB. */
 static uint64_t
-roomy_mb(const struct sw *sw, const struct marking *m)
+roomy_mb(const struct sw *sw, const struct marking *m, const struct pfc_params *pfc)
 {
-	const struct account *a = &sw->account;
-	double alpha = (double)a->pfc.alpha_num / (double)(1u << a->pfc.alpha_shift);
+	double alpha = (double)pfc->alpha_num / (double)(1u << pfc->alpha_shift);
 	double pool = 2 * ((double)m->kmin_bytes / m->busy) * (1 + m->busy * alpha) / alpha;
-	double fixed = (double)(a->buffer_bytes - a->pfc.pool_bytes);
+	double fixed = (double)(sw->account.buffer_bytes - pfc->pool_bytes);
 
 	return (uint64_t)ceil((pool + fixed) / 1e6);
 }
@@ -207,12 +198,34 @@ weigh(struct crowded *all, const struct scenario *sc, const struct marking *m, u
 	}
 }
 
+/* The group that holds a setting: of a single switch, or of all. @return path */
+static const char *
+path_of(const struct cfg_where *where, const char *all, char path[CFG_WHERE_PATH])
+{
+	cfg_where_path(where, path);
+	return path[0] != '\0' ? path : all;
+}
+
+static void
+remedy_pool(struct preflight_finding *f, const struct sw *sw, const struct marking *best, const struct pfc_params *pfc)
+{
+	const struct switch_settings *settings = switch_settings_at(sw->config->setup, sw->node.topo, best->port);
+	double alpha = (double)pfc->alpha_num / (double)(1u << pfc->alpha_shift);
+	char path[CFG_WHERE_PATH];
+
+	cfg_where_path(&settings->buffers->pools[pfc->pool].where, path);
+	snprintf(f->remedy, sizeof(f->remedy), "--set %.150s.size=%" PRIu64, path,
+		 (uint64_t)(2 * ((double)best->kmin_bytes / best->busy) * (1 + best->busy * alpha) / alpha));
+}
+
 static void
 report_pfc(struct checking *c, const struct crowded *all, bool inert)
 {
 	const struct marking *best = &all->best;
 	const struct sw *sw = c->emulation->switches[c->sc->topo->ports[best->port].node];
-	char port[64];
+	const struct pfc_params *pfc = pfc_at(sw, c->sc->topo->ports[best->port].index, c->sc->roce.data_prio);
+	const struct switch_settings *settings = switch_settings_of(&c->sc->switches, sw->node.id);
+	char port[64], path[CFG_WHERE_PATH];
 	struct preflight_finding *f;
 
 	f = add(c, "ecn-behind-pfc", inert,
@@ -222,10 +235,14 @@ report_pfc(struct checking *c, const struct crowded *all, bool inert)
 		inert ? "host.cc = \"dcqcn\" cannot act: " : "", all->behind_pfc, all->ports,
 		topo_port_name(c->sc->topo, best->port, port), best->busy, best->xoff_bytes, best->queue_bytes,
 		best->kmin_bytes);
-	if (sw->account.pfc.model == PFC_STATIC)
-		snprintf(f->remedy, sizeof(f->remedy), "--set switch.pfc.xoff=%" PRIu64, 2 * best->kmin_bytes / best->busy);
+	if (sw->account.pools != NULL)
+		remedy_pool(f, sw, best, pfc);
+	else if (pfc->model == PFC_STATIC)
+		snprintf(f->remedy, sizeof(f->remedy), "--set %.150s.xoff=%" PRIu64,
+			 path_of(&settings->pfc.where, "switch.pfc", path), 2 * best->kmin_bytes / best->busy);
 	else
-		snprintf(f->remedy, sizeof(f->remedy), "--set switch.buffer=%" PRIu64 "MB%s", roomy_mb(sw, best),
+		snprintf(f->remedy, sizeof(f->remedy), "--set %.150s.buffer=%" PRIu64 "MB%s",
+			 path_of(&settings->params.where, "switch", path), roomy_mb(sw, best, pfc),
 			 scenario_window_bytes(c->sc) != 0 ? " --set host.window=none" : "");
 }
 
@@ -251,11 +268,12 @@ static int
 check_ecn(struct checking *c)
 {
 	const struct topo *topo = c->sc->topo;
+	const struct switch_settings *settings = &c->sc->switches.all;
 	struct crowded all = { .ports = 0 };
 	struct load *loads;
 	bool inert;
 
-	if (c->sc->cc.echo == CC_ECHO_NONE || !c->sc->pfc.enabled || (!c->sc->ecn.enabled && c->sc->nwreds == 0))
+	if (c->sc->cc.echo == CC_ECHO_NONE || !settings->pfc.enabled || (!settings->ecn.enabled && settings->nwreds == 0))
 		return 0;
 	loads = find_loads(c->sc);
 	if (loads == NULL)
@@ -279,7 +297,8 @@ check_ecn(struct checking *c)
 		report_window(c, &all, inert);
 	if (all.ports == 0)
 		add(c, "no-contention", false,
-		    "host.cc = \"dcqcn\" has nothing to react to: the flows' paths lead no port more than its rate");
+		    "host.cc = \"dcqcn\" has nothing to react to: the flows' paths lead no port more than its rate")
+			->unmarked = true;
 	return 0;
 }
 
@@ -289,18 +308,22 @@ static int
 check_headroom(struct checking *c)
 {
 	const struct topo *topo = c->sc->topo;
+	const struct switch_pfc_params *rows;
 	uint32_t worst = TOPO_NONE, count = 0;
 	uint64_t worst_row = 0, worst_needed = 0;
-	char port[64], rate[32], delay[32];
+	char port[64], rate[32], delay[32], path[CFG_WHERE_PATH];
+	size_t index = 0, worst_index = 0;
+	struct preflight_finding *f;
 
-	if (c->sc->pfc.headroom_bytes != 0 || !c->sc->pfc.enabled)
-		return 0; /* one size of all is checked as the switches are made */
 	for (uint32_t p = 0; p < topo->nports; p++) {
 		const struct sw *sw = c->emulation->switches[topo->ports[p].node];
+		const struct switch_pfc_params *pfc = &switch_settings_at(&c->sc->switches, topo, p)->pfc;
 		uint64_t row, needed;
 		struct err err = { "" };
 
-		if (sw == NULL || switch_headroom_row(&c->sc->pfc, &topo->ports[p], &row, &err) < 0 || row == 0)
+		/* One size of all cables is checked as the switches are made. */
+		if (sw == NULL || sw->account.pools != NULL || !pfc->enabled || pfc->headroom_bytes != 0 ||
+		    switch_headroom_row(pfc, &topo->ports[p], &row, &index, &err) < 0 || row == 0)
 			continue;
 		needed = account_headroom_needed(sw, topo->ports[p].index);
 		if (row >= needed)
@@ -309,34 +332,277 @@ check_headroom(struct checking *c)
 			worst = p;
 			worst_row = row;
 			worst_needed = needed;
+			worst_index = index;
 		}
 	}
-	if (count != 0)
-		add(c, "headroom-short", false,
-		    "the row of switch.pfc.headrooms for %s (%s, %s) has %" PRIu64 " B and is short by %" PRIu64
-		    " KiB: the cable needs %" PRIu64 " B, which it has here; so are those of %u more ports",
-		    topo_port_name(topo, worst, port), units_format_rate(topo->ports[worst].rate_bps, rate, sizeof(rate)),
-		    units_format_time(topo->ports[worst].delay_ps, delay, sizeof(delay)), worst_row,
-		    (worst_needed - worst_row + 1023) / 1024, worst_needed, count - 1);
+	if (count == 0)
+		return 0;
+	f = add(c, "headroom-short", false,
+		"the row of switch.pfc.headrooms for %s (%s, %s) has %" PRIu64 " B and is short by %" PRIu64
+		" KiB: the cable needs %" PRIu64 " B, which it has here; so are those of %u more ports",
+		topo_port_name(topo, worst, port), units_format_rate(topo->ports[worst].rate_bps, rate, sizeof(rate)),
+		units_format_time(topo->ports[worst].delay_ps, delay, sizeof(delay)), worst_row,
+		(worst_needed - worst_row + 1023) / 1024, worst_needed, count - 1);
+	rows = &switch_settings_at(&c->sc->switches, topo, worst)->pfc;
+	if (!cfg_has(&rows->where, "headrooms")) /* a profile's */
+		snprintf(f->remedy, sizeof(f->remedy), "--set switch.pfc.headroom=%" PRIu64, worst_needed);
+	else
+		snprintf(f->remedy, sizeof(f->remedy), "--set '%.100s.headrooms.[%zu]=\"%.*s %" PRIu64 "\"'",
+			 cfg_where_path(&rows->where, path), worst_index,
+			 (int)(strrchr(rows->headrooms.items[worst_index], ' ') - rows->headrooms.items[worst_index]),
+			 rows->headrooms.items[worst_index], worst_needed);
+	return 0;
+}
+
+/* Switches whose ports need more than their chip has. */
+
+static int
+check_buffer(struct checking *c)
+{
+	const struct topo *topo = c->sc->topo;
+	const struct switch_params *params = NULL;
+	uint64_t most_bytes = 0;
+	uint32_t worst = TOPO_NONE, count = 0;
+	char chip[32], needed[32];
+	struct preflight_finding *f;
+
+	for (uint32_t n = 0; n < topo->nnodes; n++) {
+		const struct switch_params *own = &switch_settings_of(&c->sc->switches, n)->params;
+		const struct sw *sw = c->emulation->switches[n];
+
+		if (sw == NULL || sw->account.pools != NULL || !own->is_chips ||
+		    sw->account.buffer_bytes == own->buffer_bytes)
+			continue;
+		count++;
+		if (sw->account.buffer_bytes > most_bytes) {
+			most_bytes = sw->account.buffer_bytes;
+			params = own;
+			worst = n;
+		}
+	}
+	if (params == NULL)
+		return 0;
+	f = add(c, "buffer-short", false,
+		"the headroom of the cables of %s, of %u such switches, leaves nothing of the profile's buffer of %s: it "
+		"has "
+		"%s here, as with switch.buffer = 0",
+		topo->nodes[worst].name, count, units_format_bytes(params->buffer_bytes, chip, sizeof(chip)),
+		units_format_bytes(most_bytes, needed, sizeof(needed)));
+	snprintf(f->remedy, sizeof(f->remedy), "--set switch.buffer=0");
+	return 0;
+}
+
+/* Pools that hold more than the switch, headroom that groups share, and lossless queues that drop. */
+
+/* The switch where something is short by most, of some number. */
+struct short_switch {
+	const struct sw *sw;
+	size_t pool;
+	uint64_t has_bytes, needed_bytes;
+	uint32_t count;
+};
+
+static void
+note_switch(struct short_switch *worst, const struct sw *sw, size_t pool, uint64_t has_bytes, uint64_t needed_bytes)
+{
+	if (needed_bytes <= has_bytes)
+		return;
+	if (worst->count++ == 0 || needed_bytes - has_bytes > worst->needed_bytes - worst->has_bytes) {
+		worst->sw = sw;
+		worst->pool = pool;
+		worst->has_bytes = has_bytes;
+		worst->needed_bytes = needed_bytes;
+	}
+}
+
+/* @param headroom  shared by groups. @param buffer  of the switch: its pool is the largest of ingress */
+static void
+look_at_pools(const struct checking *c, const struct sw *sw, struct short_switch *headroom, struct short_switch *buffer)
+{
+	const struct switch_settings *settings = switch_settings_of(&c->sc->switches, sw->node.id);
+	uint64_t most = 0;
+	size_t largest = 0;
+
+	for (size_t i = 0; i < settings->buffers->npools; i++) {
+		const struct buffer_pool_params *pool = &settings->buffers->pools[i];
+		const struct pool_headroom *shared = &sw->account.pools->headroom[i];
+
+		if (!pool->egress && pool->size_bytes > most) {
+			most = pool->size_bytes;
+			largest = i;
+		}
+		if (shared->limit_bytes != 0)
+			note_switch(headroom, sw, i, shared->limit_bytes, shared->needed_bytes);
+	}
+	if (settings->params.buffer_bytes != 0)
+		note_switch(buffer, sw, largest, settings->params.buffer_bytes, sw->account.buffer_bytes);
+}
+
+static void
+report_pools(struct checking *c, const struct short_switch *headroom, const struct short_switch *buffer)
+{
+	const struct buffer_pool_params *pool;
+	char path[CFG_WHERE_PATH], has[32], takes[32];
+	struct preflight_finding *f;
+
+	if (headroom->count != 0) {
+		pool = &switch_settings_of(&c->sc->switches, headroom->sw->node.id)->buffers->pools[headroom->pool];
+		f = add(c, "headroom-oversubscribed", false,
+			"the groups of pool \"%s\" of %s may need %" PRIu64 " B of shared headroom when all are paused at "
+			"once; it has %" PRIu64 " B: what does not fit is dropped (no_buffer); so it is at %u more pools",
+			pool->name, c->sc->topo->nodes[headroom->sw->node.id].name, headroom->needed_bytes,
+			headroom->has_bytes, headroom->count - 1);
+		snprintf(f->remedy, sizeof(f->remedy), "--set %.150s.xoff=%" PRIu64, cfg_where_path(&pool->where, path),
+			 headroom->needed_bytes);
+	}
+	if (buffer->count == 0)
+		return;
+	pool = &switch_settings_of(&c->sc->switches, buffer->sw->node.id)->buffers->pools[buffer->pool];
+	f = add(c, "pools-oversubscribed", false,
+		"ingress pools, reserves and headroom of %s take %s; its buffer is %s; so it is at %u more switches",
+		c->sc->topo->nodes[buffer->sw->node.id].name,
+		units_format_bytes(buffer->needed_bytes, takes, sizeof(takes)),
+		units_format_bytes(buffer->has_bytes, has, sizeof(has)), buffer->count - 1);
+	if (buffer->needed_bytes - buffer->has_bytes < pool->size_bytes)
+		snprintf(f->remedy, sizeof(f->remedy), "--set %.150s.size=%" PRIu64, cfg_where_path(&pool->where, path),
+			 pool->size_bytes - (buffer->needed_bytes - buffer->has_bytes));
+}
+
+/* @return limit of a port's queue of a class with PFC, when it is alone; UINT64_MAX: it has none */
+static uint64_t
+queue_limit(const struct sw *sw, uint16_t port, uint8_t prio)
+{
+	const struct pool_queue *queue = &sw->account.pools->queues[port * SWITCH_CLASSES + prio];
+	double alpha = (double)queue->params.alpha_num / (double)(1u << queue->params.alpha_shift);
+
+	if (queue->pool == BUFFER_POOLS)
+		return UINT64_MAX;
+	if (queue->params.model == PFC_STATIC)
+		return queue->params.reserve_bytes + queue->params.xoff_bytes;
+	return queue->params.reserve_bytes + (uint64_t)(alpha * (double)queue->params.pool_bytes / (1 + alpha));
+}
+
+/* What all ingresses can hold for one queue of a class: their pool, reserves and headroom. */
+static uint64_t
+ingress_limit(const struct sw *sw, uint8_t prio)
+{
+	const struct account *account = &sw->account;
+	uint64_t bytes = 0;
+
+	for (uint16_t port = 0; port < sw->node.nports; port++) {
+		const struct pfc_ingress *in = &account->ingress[account_index(account, port, prio)];
+		const struct pfc_params *params = account_params(account, in);
+
+		if ((account_configured(sw, port) >> prio & 1) == 0)
+			continue;
+		if (bytes == 0)
+			bytes = params->pool_bytes;
+		bytes += params->reserve_bytes + in->headroom_limit_bytes;
+	}
+	return bytes;
+}
+
+/* A port whose profile's headroom is short, or whose lossless queue drops before PFC pauses: the worst of all. */
+struct short_port {
+	uint32_t port, count;
+	uint8_t prio;
+	uint64_t has_bytes, needed_bytes;
+};
+
+static void
+note_short(struct short_port *worst, uint32_t port, uint8_t prio, uint64_t has_bytes, uint64_t needed_bytes)
+{
+	if (has_bytes >= needed_bytes)
+		return;
+	if (worst->count++ == 0 || needed_bytes - has_bytes > worst->needed_bytes - worst->has_bytes) {
+		worst->port = port;
+		worst->prio = prio;
+		worst->has_bytes = has_bytes;
+		worst->needed_bytes = needed_bytes;
+	}
+}
+
+static void
+report_short(struct checking *c, const struct short_port *headroom, const struct short_port *queue)
+{
+	const struct topo *topo = c->sc->topo;
+	const struct switch_settings *settings;
+	const struct buffer_profile_params *profile;
+	char port[64], rate[32], delay[32], path[CFG_WHERE_PATH];
+	struct preflight_finding *f;
+
+	if (headroom->count != 0) {
+		settings = switch_settings_at(&c->sc->switches, topo, headroom->port);
+		profile = &settings->buffers->profiles[buffer_row_of(&settings->groups, headroom->prio)->profile];
+		f = add(c, "headroom-short", false,
+			"buffer_profile \"%s\" has xoff %" PRIu64 " B and is short by %" PRIu64
+			" KiB for %s (%s, %s): the cable needs %" PRIu64
+			" B; what does not fit is dropped (no_buffer); so it is at %u more groups",
+			profile->name, headroom->has_bytes, (headroom->needed_bytes - headroom->has_bytes + 1023) / 1024,
+			topo_port_name(topo, headroom->port, port),
+			units_format_rate(topo->ports[headroom->port].rate_bps, rate, sizeof(rate)),
+			units_format_time(topo->ports[headroom->port].delay_ps, delay, sizeof(delay)),
+			headroom->needed_bytes, headroom->count - 1);
+		snprintf(f->remedy, sizeof(f->remedy), "--set %.150s.xoff=%" PRIu64, cfg_where_path(&profile->where, path),
+			 headroom->needed_bytes);
+	}
+	if (queue->count == 0)
+		return;
+	settings = switch_settings_at(&c->sc->switches, topo, queue->port);
+	profile = &settings->buffers->profiles[buffer_row_of(&settings->queues, queue->prio)->profile];
+	f = add(c, "lossless-queue-short", false,
+		"class %u has PFC, and its queue at %s may hold %" PRIu64
+		" B by buffer_profile \"%s\", where the ingresses "
+		"hold up to %" PRIu64 " B: it drops (queue_full) before PFC pauses; so it is at %u more queues",
+		queue->prio, topo_port_name(topo, queue->port, port), queue->has_bytes, profile->name, queue->needed_bytes,
+		queue->count - 1);
+	snprintf(f->remedy, sizeof(f->remedy), "--set %.150s.size=%" PRIu64, cfg_where_path(&profile->where, path),
+		 queue->needed_bytes);
+}
+
+static int
+check_pools(struct checking *c)
+{
+	const struct topo *topo = c->sc->topo;
+	struct short_port headroom = { .count = 0 }, queue = { .count = 0 };
+	struct short_switch shared = { .count = 0 }, buffer = { .count = 0 };
+
+	for (uint32_t p = 0; p < topo->nports; p++) {
+		const struct sw *sw = c->emulation->switches[topo->ports[p].node];
+		uint16_t index = topo->ports[p].index;
+		uint8_t lossless;
+
+		if (sw == NULL || sw->account.pools == NULL)
+			continue;
+		lossless = account_configured(sw, index);
+		for (uint8_t prio = 1; prio < SWITCH_CLASSES; prio++) {
+			const struct pfc_ingress *in = &sw->account.ingress[account_index(&sw->account, index, prio)];
+
+			if ((lossless >> prio & 1) == 0)
+				continue;
+			note_short(&headroom, p, prio, in->headroom_limit_bytes, account_headroom_needed(sw, index));
+			note_short(&queue, p, prio, queue_limit(sw, index, prio), ingress_limit(sw, prio));
+		}
+	}
+	report_short(c, &headroom, &queue);
+	for (uint32_t n = 0; n < topo->nnodes; n++)
+		if (c->emulation->switches[n] != NULL && c->emulation->switches[n]->account.pools != NULL)
+			look_at_pools(c, c->emulation->switches[n], &shared, &buffer);
+	report_pools(c, &shared, &buffer);
 	return 0;
 }
 
 /* A retransmission timer that ends before the first ACK can arrive. */
 
-#define TIMER_UNIT_PS 4096000ULL /* IBTA 9.7.6.1.3: 4.096 us x 2^n */
-#define TIMER_SAFE 4             /* round trips without queues */
-
 static int
 check_timer(struct checking *c)
 {
-	uint64_t rtt_ps = c->sc->roce.cc.base_rtt_ps, right_ps = TIMER_UNIT_PS;
+	uint64_t rtt_ps = c->sc->roce.cc.base_rtt_ps, right_ps = roce_timer_ps(ROCE_TIMER_ROUND_TRIPS * rtt_ps);
 	char rtt[32], timer[32];
 	struct preflight_finding *f;
 
 	if (c->sc->roce.timeout_ps == 0 || c->sc->roce.timeout_ps > rtt_ps)
 		return 0;
-	while (right_ps < TIMER_SAFE * rtt_ps)
-		right_ps *= 2;
 	f = add(c, "timer-below-rtt", false,
 		"host.timeout is %s, and the longest round trip without queues %s: packets are sent again before their ACK "
 		"can arrive",
@@ -355,20 +621,20 @@ check_classes(struct checking *c)
 	uint8_t lossless = 0, reported = 0;
 	struct err err = { "" };
 
-	if (!c->sc->pfc.enabled || switch_lossless_classes(&c->sc->pfc, &lossless, &err) < 0)
+	if (!c->sc->switches.all.pfc.enabled || switch_lossless_classes(&c->sc->switches.all.pfc, &lossless, &err) < 0)
 		return 0;
 	for (uint32_t i = 0; i < flows->count; i++) {
 		const struct flow *flow = &flows->flows[i];
 		char limit[32], more[64] = "";
 		struct preflight_finding *f;
 
-		if (!carries_data(c->sc, i) || ((lossless | reported) >> flow->prio & 1) != 0)
+		if (!plan_flow_sends(c->sc->plan, i) || ((lossless | reported) >> flow->prio & 1) != 0)
 			continue;
 		reported |= (uint8_t)(1u << flow->prio);
 		f = add(c, "lossy-class", false,
 			"data of %s to %s is in class %u, which has no PFC: what a queue of %s cannot hold is lost",
 			c->sc->topo->nodes[flow->src_node].name, c->sc->topo->nodes[flow->dst_node].name, flow->prio,
-			units_format_bytes(c->sc->sw.lossy_queue_bytes, limit, sizeof(limit)));
+			units_format_bytes(c->sc->switches.all.params.lossy_queue_bytes, limit, sizeof(limit)));
 		for (uint32_t p = 1; p < SWITCH_CLASSES; p++)
 			if (((lossless | 1u << flow->prio) >> p & 1) != 0)
 				snprintf(more + strlen(more), sizeof(more) - strlen(more), "%s\"%u\"",
@@ -376,6 +642,192 @@ check_classes(struct checking *c)
 		snprintf(f->remedy, sizeof(f->remedy), "--set 'switch.pfc.priorities=[ %s ]'", more);
 	}
 	return 0;
+}
+
+/* Single ports that do not carry what passes them: without PFC for its class, or with a smaller MTU. */
+
+#define IBTA_LEAST_MTU 256 /* path MTUs are its powers of two */
+#define IBTA_MOST_MTU 4096
+
+struct unfit {
+	uint32_t port, flow, count; /* the first, and how many there are; count 0: none */
+};
+
+static void
+note_unfit(struct unfit *unfit, bool *seen, uint32_t port, uint32_t flow)
+{
+	if (seen[port])
+		return;
+	seen[port] = true;
+	if (unfit->count++ == 0) {
+		unfit->port = port;
+		unfit->flow = flow;
+	}
+}
+
+static void
+report_lossy_port(struct checking *c, const struct unfit *unfit)
+{
+	const struct switch_settings *settings = switch_settings_at(&c->sc->switches, c->sc->topo, unfit->port);
+	const struct flow *flow = &c->sc->plan->flows.flows[unfit->flow];
+	char port[64], path[CFG_WHERE_PATH];
+	struct preflight_finding *f;
+
+	f = add(c, "lossy-port", false,
+		"data of %s to %s in class %u, which has PFC elsewhere, enters %s, where it has none: what does not fit is "
+		"lost; so it is at %u more ports",
+		c->sc->topo->nodes[flow->src_node].name, c->sc->topo->nodes[flow->dst_node].name, flow->prio,
+		topo_port_name(c->sc->topo, unfit->port, port), unfit->count - 1);
+	cfg_where_path(&settings->pfc.where, path);
+	if (!settings->pfc.enabled)
+		snprintf(f->remedy, sizeof(f->remedy), "--set %.150s.enabled=true", path);
+	else
+		snprintf(f->remedy, sizeof(f->remedy), "--set '%.150s.priorities=[ \"%u\" ]'", path, flow->prio);
+}
+
+static void
+report_mtu(struct checking *c, const struct unfit *unfit)
+{
+	const struct switch_settings *settings = switch_settings_at(&c->sc->switches, c->sc->topo, unfit->port);
+	const struct flow *flow = &c->sc->plan->flows.flows[unfit->flow];
+	uint32_t lacking = c->sc->mtu_frame_bytes - c->emulation->switches[c->sc->topo->ports[unfit->port].node]
+							    ->rules[c->sc->topo->ports[unfit->port].index]
+							    .max_wire_bytes;
+	uint32_t fits = IBTA_MOST_MTU;
+	char port[64];
+	struct preflight_finding *f;
+
+	f = add(c, "mtu-short", false,
+		"frames of %s to %s have %u B on the wire, %u B more than the MTU of %s lets pass (mtu %" PRIu64
+		"): they are dropped there; so it is at %u more ports",
+		c->sc->topo->nodes[flow->src_node].name, c->sc->topo->nodes[flow->dst_node].name, c->sc->mtu_frame_bytes,
+		lacking, topo_port_name(c->sc->topo, unfit->port, port), settings->mtu_bytes, unfit->count - 1);
+	while (fits > IBTA_LEAST_MTU && fits + lacking > c->sc->roce.mtu_bytes)
+		fits /= 2;
+	snprintf(f->remedy, sizeof(f->remedy), "--set host.mtu=%u", fits);
+}
+
+/* @param lost  the class into which it is mapped has no PFC; else the one that it is paused in is another */
+static void
+report_map(struct checking *c, const struct unfit *unfit, bool lost)
+{
+	const struct topo_port *at = &c->sc->topo->ports[unfit->port];
+	const struct switch_settings *settings = switch_settings_at(&c->sc->switches, c->sc->topo, unfit->port);
+	const struct flow *flow = &c->sc->plan->flows.flows[unfit->flow];
+	uint8_t class = switch_class_of(c->emulation->switches[at->node], at->index, flow);
+	char port[64], path[CFG_WHERE_PATH], rows[128] = "";
+	struct preflight_finding *f;
+
+	topo_port_name(c->sc->topo, unfit->port, port);
+	if (lost)
+		f = add(c, "class-map-lossy", false,
+			"data of %s to %s is in class %u, which has PFC; class_map at %s leads it into class %u, which has "
+			"none: "
+			"what does not fit is lost; so it is at %u more ports",
+			c->sc->topo->nodes[flow->src_node].name, c->sc->topo->nodes[flow->dst_node].name, flow->prio, port,
+			class, unfit->count - 1);
+	else
+		f = add(c, "class-map-differs", false,
+			"data of %s to %s enters %s in class %u by its class_map, and waits in another class in front of "
+			"it: a "
+			"PAUSE of class %u does not hold it back, and what does not fit is lost; so it is at %u more ports",
+			c->sc->topo->nodes[flow->src_node].name, c->sc->topo->nodes[flow->dst_node].name, port, class,
+			class, unfit->count - 1);
+	/* The other rows stay. */
+	for (uint32_t p = 1; p < SWITCH_CLASSES; p++)
+		if (p != flow->prio && settings->class_of[p] != p)
+			snprintf(rows + strlen(rows), sizeof(rows) - strlen(rows), "\"%u:%u\", ", p * 8,
+				 settings->class_of[p]);
+	if (cfg_has(&settings->params.where, "class_map"))
+		snprintf(f->remedy, sizeof(f->remedy), "--set '%.100s.class_map=[ %.100s\"%u:%u\" ]'",
+			 cfg_where_path(&settings->params.where, path), rows, flow->prio * 8u, flow->prio);
+}
+
+enum unfit_kind { UNFIT_LOSSY, UNFIT_MTU, UNFIT_MAP_LOSSY, UNFIT_MAP_DIFFERS, UNFIT_KINDS };
+
+struct unfits {
+	struct unfit of[UNFIT_KINDS];
+	bool *seen[UNFIT_KINDS]; /* [ports] */
+};
+
+/* @param before  the class in which it waits in front of the port */
+static void
+look_at_class(struct unfits *unfits, const struct checking *c, uint32_t port, uint32_t flow, uint8_t before)
+{
+	const struct topo_port *at = &c->sc->topo->ports[port];
+	const struct sw *sw = c->emulation->switches[at->node];
+	uint8_t prio = c->sc->plan->flows.flows[flow].prio;
+	uint8_t class = switch_class_of(sw, at->index, &c->sc->plan->flows.flows[flow]);
+	struct err err = { "" };
+	uint8_t lossless = 0, configured = account_configured(sw, at->index);
+	enum unfit_kind kind = class == prio ? UNFIT_LOSSY : UNFIT_MAP_LOSSY;
+
+	if (switch_lossless_classes(&c->sc->switches.all.pfc, &lossless, &err) < 0 || (lossless >> prio & 1) == 0)
+		return;
+	if ((configured >> class & 1) == 0)
+		note_unfit(&unfits->of[kind], unfits->seen[kind], port, flow);
+	else if (class != before)
+		note_unfit(&unfits->of[UNFIT_MAP_DIFFERS], unfits->seen[UNFIT_MAP_DIFFERS], port, flow);
+}
+
+static void
+look_at_mtu(struct unfits *unfits, const struct checking *c, uint32_t port, uint32_t flow)
+{
+	const struct topo_port *at = &c->sc->topo->ports[port];
+	const struct sw *sw = c->emulation->switches[at->node];
+
+	if (sw != NULL && c->sc->mtu_frame_bytes > sw->rules[at->index].max_wire_bytes)
+		note_unfit(&unfits->of[UNFIT_MTU], unfits->seen[UNFIT_MTU], port, flow);
+}
+
+/* A flow's data enters switches and leaves them. */
+static void
+follow(struct unfits *unfits, const struct checking *c, const struct route_path *path, uint32_t flow)
+{
+	uint8_t class = c->sc->plan->flows.flows[flow].prio;
+
+	for (uint32_t h = 0; h < path->hops; h++) {
+		uint32_t ingress = c->sc->topo->ports[path->ports[h]].peer_port;
+		const struct sw *sw = c->emulation->switches[c->sc->topo->ports[ingress].node];
+
+		look_at_mtu(unfits, c, path->ports[h], flow);
+		look_at_mtu(unfits, c, ingress, flow);
+		if (sw == NULL)
+			continue;
+		look_at_class(unfits, c, ingress, flow, class);
+		class = switch_class_of(sw, c->sc->topo->ports[ingress].index, &c->sc->plan->flows.flows[flow]);
+	}
+}
+
+static int
+check_ports(struct checking *c)
+{
+	const struct scenario *sc = c->sc;
+	struct unfits unfits = { 0 };
+	int ret = 0;
+
+	for (uint32_t k = 0; k < UNFIT_KINDS; k++) {
+		unfits.seen[k] = calloc(sc->topo->nports + 1u, 1);
+		ret = unfits.seen[k] != NULL ? ret : -ENOMEM;
+	}
+	for (uint32_t f = 0; ret == 0 && (sc->switches.nown != 0 || sc->switches.maps_classes) && f < sc->plan->flows.count;
+	     f++) {
+		struct route_path path;
+
+		if (plan_flow_sends(sc->plan, f) && scenario_path(sc, f, false, &path) == 0)
+			follow(&unfits, c, &path, f);
+	}
+	if (unfits.of[UNFIT_LOSSY].count != 0)
+		report_lossy_port(c, &unfits.of[UNFIT_LOSSY]);
+	if (unfits.of[UNFIT_MTU].count != 0)
+		report_mtu(c, &unfits.of[UNFIT_MTU]);
+	if (unfits.of[UNFIT_MAP_LOSSY].count != 0)
+		report_map(c, &unfits.of[UNFIT_MAP_LOSSY], true);
+	if (unfits.of[UNFIT_MAP_DIFFERS].count != 0)
+		report_map(c, &unfits.of[UNFIT_MAP_DIFFERS], false);
+	for (uint32_t k = 0; k < UNFIT_KINDS; k++)
+		free(unfits.seen[k]);
+	return ret;
 }
 
 /* Circles of buffers that wait for each other. */
@@ -405,7 +857,7 @@ check_circles(struct checking *c)
 	uint32_t ports[CIRCLE_SHOWN];
 	int ret;
 
-	if (!sc->pfc.enabled)
+	if (!sc->switches.all.pfc.enabled)
 		return 0;
 	d = dependencies_create(sc->topo);
 	ret = d != NULL ? dependencies_add_routes(d, sc->routes) : -ENOMEM;
@@ -477,16 +929,18 @@ check_oversubscription(struct checking *c)
 		(double)most.hosts_bps / (double)most.others_bps, topo->nodes[worst].name, count,
 		units_format_rate(most.hosts_bps, hosts, sizeof(hosts)),
 		units_format_rate(most.others_bps, others, sizeof(others)));
-	if (cfg_has(&where, "uplink_rate"))
-		snprintf(f->remedy, sizeof(f->remedy), "--set topology.uplink_rate=%" PRIu64 "Mbps",
-			 (most.hosts_bps / most.others + 999999) / 1000000);
-	else if (cfg_has(&where, "oversubscription"))
+	if (cfg_has(&where, "oversubscription") && !cfg_has(&where, "uplink_rate"))
 		snprintf(f->remedy, sizeof(f->remedy), "--set topology.oversubscription=1.0");
+	else if (cfg_has(&where, "spines"))
+		snprintf(f->remedy, sizeof(f->remedy), "--set topology.uplink_rate=%" PRIu64 "Mbps%s",
+			 (most.hosts_bps / most.others + 999999) / 1000000,
+			 cfg_has(&where, "oversubscription") ? " --set topology.oversubscription=1.0" : "");
 	return 0;
 }
 
 static int (*const checks[])(struct checking *c) = {
-	check_ecn, check_headroom, check_timer, check_classes, check_circles, check_oversubscription,
+	check_ecn,   check_headroom, check_buffer,           check_pools, check_timer, check_classes,
+	check_ports, check_circles,  check_oversubscription,
 };
 
 int

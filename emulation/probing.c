@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/log.h"
 #include "common/wire/record.h"
@@ -11,11 +12,14 @@
 #include "rxe-hosts/device/embedded/embedded.h"
 #include "rxe-hosts/probe/agent.h"
 #include "scenario/scenario.h"
+#include "workload/plan.h"
 
 struct probing {
 	struct emulation *emulation;
 	struct controller *controller;
-	struct probe_agent **agents; /* [nnodes] NULL for switches, and for hosts with their own kernel */
+	struct probe_agent **agents; /* [nnodes] NULL for switches, hosts with their own kernel, and of other partitions */
+	struct probe_request *asked; /* [nhosts] after the last window, of hosts here; bytes NULL: none */
+	const struct partition_request **shared; /* [nnodes] the same of others; NULL: none */
 };
 
 static struct probing *
@@ -67,13 +71,13 @@ probing_start_agent(struct emulation *emulation, uint32_t node, struct probe_age
 	return 0;
 }
 
+/* @param node  whose request it is: it gets the reply if it is here */
 static void
-reply_to(struct probing *probing, uint32_t node, const struct probe_request *request)
+reply_to(struct probing *probing, uint32_t node, const void *bytes, size_t size, uint64_t arrives_ps)
 {
-	struct controller_reply reply =
-		controller_handle(probing->controller, request->bytes, request->size, request->arrives_ps);
+	struct controller_reply reply = controller_handle(probing->controller, bytes, size, arrives_ps);
 
-	if (probe_agent_reply(probing->agents[node], reply.bytes, reply.size) != 0)
+	if (probing->agents[node] != NULL && probe_agent_reply(probing->agents[node], reply.bytes, reply.size) != 0)
 		log_warning("%s: no memory for what the controller of R-Pingmesh answers: it asks again later",
 			    probing->emulation->scenario->topo->nodes[node].name);
 }
@@ -145,9 +149,12 @@ create(struct emulation *emulation, const struct emulation_options *options, voi
 	if (!sc->pingmesh.enabled || emulation->phase != EMULATION_RUN)
 		return 0;
 	probing = *state = calloc(1, sizeof(*probing));
-	if (probing != NULL)
+	if (probing != NULL) {
 		probing->agents = calloc(sc->topo->nnodes, sizeof(struct probe_agent *));
-	if (probing == NULL || probing->agents == NULL)
+		probing->asked = calloc(sc->topo->nhosts + 1u, sizeof(*probing->asked));
+		probing->shared = calloc(sc->topo->nnodes, sizeof(*probing->shared));
+	}
+	if (probing == NULL || probing->agents == NULL || probing->asked == NULL || probing->shared == NULL)
 		return err_set(err, -ENOMEM, "out of memory for the agents of %u hosts", sc->topo->nhosts);
 	probing->emulation = emulation;
 	return controller_create(&config, &probing->controller, err);
@@ -162,27 +169,60 @@ destroy(void *state)
 		probe_agent_destroy(probing->agents[i]);
 	controller_destroy(probing->controller);
 	free(probing->agents);
+	free(probing->asked);
+	free(probing->shared);
 	free(probing);
+}
+
+/* Requests of hosts of other partitions, by node; those of hosts here are sent to them. */
+static void
+share_requests(struct probing *probing, const struct probe_request *ours, const struct partition_request **theirs)
+{
+	const struct partition *partition = probing->emulation->partition;
+	const struct topo *topo = probing->emulation->scenario->topo;
+	const struct partition_request *shared;
+	uint32_t count;
+
+	for (uint32_t h = 0; h < topo->nhosts; h++) {
+		struct partition_request request = { topo->hosts[h], ours[h].arrives_ps, (void *)ours[h].bytes,
+						     ours[h].size };
+
+		if (request.bytes != NULL)
+			partition->ops->share(partition->ctx, &request);
+	}
+	shared = partition->ops->shared(partition->ctx, &count);
+	for (uint32_t i = 0; i < count; i++)
+		theirs[shared[i].node] = &shared[i];
 }
 
 /*
  * Answers the requests of agents. Agents that send requests in one window send them within less than the delay of the
  * management network of each other, so that the order of their hosts suffices. Agents of kernel hosts send theirs
- * over their management channels.
+ * over their management channels. Each partition has the controller, and hears the requests of all hosts: so all know the
+ * same.
  */
 static void
 collect(void *state, uint64_t now_ps)
 {
 	struct probing *probing = state;
 	const struct topo *topo = probing->emulation->scenario->topo;
-	struct probe_request request;
 
 	(void)now_ps;
+	memset(probing->asked, 0, topo->nhosts * sizeof(*probing->asked));
+	memset(probing->shared, 0, topo->nnodes * sizeof(*probing->shared));
+	for (uint32_t h = 0; h < topo->nhosts; h++)
+		if (probing->agents[topo->hosts[h]] != NULL)
+			probe_agent_asks(probing->agents[topo->hosts[h]], &probing->asked[h]);
+	if (probing->emulation->partition != NULL)
+		share_requests(probing, probing->asked, probing->shared);
 	for (uint32_t h = 0; h < topo->nhosts; h++) {
-		uint32_t node = topo->hosts[h];
+		const struct probe_request *ours = &probing->asked[h];
+		const struct partition_request *theirs = probing->shared[topo->hosts[h]];
 
-		if (probing->agents[node] != NULL && probe_agent_asks(probing->agents[node], &request))
-			reply_to(probing, node, &request);
+		if (ours->bytes != NULL)
+			reply_to(probing, topo->hosts[h], ours->bytes, ours->size, ours->arrives_ps);
+		else if (theirs != NULL)
+			reply_to(probing, topo->hosts[h], theirs->bytes, theirs->size, theirs->time_ps);
 	}
 }
 

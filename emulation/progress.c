@@ -11,6 +11,7 @@
 #include "common/units.h"
 #include "emulation/emulation.h"
 #include "scenario/scenario.h"
+#include "workload/plan.h"
 
 #define PROGRESS_PERIOD_NS 200000000ULL
 

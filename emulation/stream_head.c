@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/wire/record.h"
 #include "scenario/scenario.h"
+#include "workload/plan.h"
 
 static void
 send_run(const struct scenario *scenario, struct exporter *exporter)
@@ -55,6 +57,37 @@ send_topology(const struct topo *topo, struct exporter *exporter)
 
 		exporter_header(exporter, &rec, REC_PORT, sizeof(rec));
 	}
+}
+
+/* In one record, or in several. */
+static int
+send_setting(void *ctx, const char *setting)
+{
+	size_t length = strlen(setting);
+
+	if (strncmp(setting, "timing.clock=", 13) == 0 || strncmp(setting, "timing.idle=", 12) == 0)
+		return 0; /* of this program, not of the fabric */
+	for (size_t at = 0; at < length; at += REC_SETTING_TEXT) {
+		struct rec_setting rec = { .hdr.node = REC_NONE, .continued = length - at > REC_SETTING_TEXT };
+
+		memcpy(rec.text, setting + at, length - at < REC_SETTING_TEXT ? length - at : REC_SETTING_TEXT);
+		exporter_header(ctx, &rec, REC_SETTING, sizeof(rec));
+	}
+	return 0;
+}
+
+/* The configuration of switches and NICs. */
+static void
+send_settings(const struct scenario *scenario, struct exporter *exporter)
+{
+	static const char *const groups[] = {
+		"switch", "switches", "ports", "host", "load_balancing", "routing", "timing"
+	};
+	struct cfg_known known[SCENARIO_MAX_TABLES];
+	size_t count = scenario_tables(known, SCENARIO_MAX_TABLES);
+
+	for (size_t i = 0; i < ARRAY_LEN(groups); i++)
+		cfg_settings(scenario->cfg, known, count, groups[i], send_setting, exporter);
 }
 
 static void
@@ -232,6 +265,7 @@ stream_head_send(const struct emulation *emulation, struct exporter *exporter)
 
 	send_run(scenario, exporter);
 	send_topology(scenario->topo, exporter);
+	send_settings(scenario, exporter);
 	emulation_stream_head(emulation, exporter);
 	send_collectives(scenario->plan, exporter);
 	send_order(scenario->plan, exporter);

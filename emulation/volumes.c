@@ -10,11 +10,14 @@
 
 #include "common/clock.h"
 #include "common/hash.h"
+#include "common/input_file.h"
 #include "common/run_files.h"
 #include "common/units.h"
 #include "common/wire/record.h"
+#include "dpswitch/pipeline/switch.h"
 #include "dpswitch/pipeline/switch_cfg.h"
 #include "emulation/emulation.h"
+#include "workload/plan.h"
 
 /* ---- a prediction from a file ---- */
 
@@ -390,11 +393,12 @@ read_predicted(struct volumes_owned *volumes, const struct scenario *sc, struct 
 	struct volumes_file file = {
 		.path = path, .topo = sc->topo, .tiers = &volumes->tiers, .demand = demand, .tolerance = params->tolerance
 	};
-	FILE *from = path != NULL ? fopen(path, "r") : NULL;
+	struct err why = { 0 };
+	FILE *from = path != NULL ? input_fopen(path, &why) : NULL;
 	int ret = demand != NULL && path != NULL ? sum_demand(&file, demand, sc) : -ENOMEM;
 
 	if (ret == 0 && from == NULL)
-		ret = cfg_fail(&params->where, "file", err, "%s: %s", path, strerror(errno));
+		ret = cfg_fail(&params->where, "file", err, "%s", why.text);
 	else if (ret == 0)
 		ret = volumes_file_read(&file, from, &volumes->predicted, &volumes->setup.npredicted, err);
 	if (from != NULL)

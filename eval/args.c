@@ -9,7 +9,7 @@
 #include "common/program.h"
 #include "common/run_files.h"
 #include "emulation/outputs/outputs.h"
-#include "eval/job.h"
+#include "twin/rerun/job.h"
 
 uint32_t
 eval_args_jobs(void)
@@ -47,6 +47,29 @@ eval_args_seeds(const struct argp_state *state, char *text, uint64_t *seeds, uin
 	if (count == 0)
 		args_error(state, "--seeds: name one");
 	return count;
+}
+
+error_t
+eval_args_shard(const struct argp_state *state, int key, char *arg, struct shard *shard)
+{
+	struct err err = { 0 };
+	int ret;
+
+	if (key != EVAL_ARGS_SHARD && key != EVAL_ARGS_MERGE)
+		return ARGP_ERR_UNKNOWN;
+	ret = key == EVAL_ARGS_SHARD ? shard_parse(shard, arg, &err) : shard_add_folders(shard, arg, &err);
+	if (ret < 0)
+		args_error(state, "%s", err.text);
+	if (shard->count != 0 && shard_is_merge(shard))
+		args_error(state, "give --shard or --merge");
+	return 0;
+}
+
+void
+eval_args_part(const struct shard *shard)
+{
+	log_info("share %u of %u is done; --merge with the folders of all shares writes the tables", shard->number + 1,
+		 shard->count);
 }
 
 double

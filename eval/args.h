@@ -10,6 +10,7 @@
 #include <jansson.h>
 
 #include "common/err.h"
+#include "twin/rerun/shard.h"
 
 /* @return how many jobs run by default: one a CPU */
 uint32_t eval_args_jobs(void);
@@ -21,6 +22,34 @@ uint32_t eval_args_jobs(void);
  * @return how many, at least 1
  */
 uint32_t eval_args_seeds(const struct argp_state *state, char *text, uint64_t *seeds, uint32_t most);
+
+/* Keys of --shard and --merge; a program without other arguments takes further folders of --merge as arguments. */
+enum { EVAL_ARGS_SHARD = 0x5300, EVAL_ARGS_MERGE };
+
+#define EVAL_ARGS_SHARDS                                                                                                   \
+	{                                                                                                                  \
+		"shard",                                                                                                   \
+		EVAL_ARGS_SHARD,                                                                                           \
+		"I/N",                                                                                                     \
+		0,                                                                                                         \
+		"Make the I-th of N shares of the runs, for several machines or batch jobs",                               \
+		0                                                                                                          \
+	},                                                                                                                 \
+	{                                                                                                                  \
+		"merge", EVAL_ARGS_MERGE, "DIR", 0,                                                                        \
+			"Merge the folders of shards, make no run, and write the tables of one program; may be repeated, " \
+			"and be a pattern ('part-*')",                                                                     \
+			0                                                                                                  \
+	}
+
+/*
+ * Takes one of them; a refused value ends the program with the reason on stderr.
+ * @return 0, or ARGP_ERR_UNKNOWN: it is none of them
+ */
+error_t eval_args_shard(const struct argp_state *state, int key, char *arg, struct shard *shard);
+
+/* Prints how a part ended, in place of the tables that it does not have. */
+void eval_args_part(const struct shard *shard);
 
 /* --scale X, from min to max. */
 double eval_args_scale(const struct argp_state *state, const char *text, double min, double max);

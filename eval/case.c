@@ -19,9 +19,9 @@
 #include "common/prng.h"
 #include "common/units.h"
 #include "emulation/outputs/outputs.h"
-#include "eval/family.h"
 #include "eval/place.h"
 #include "scenario/scenario.h"
+#include "workload/plan.h"
 
 /* 2 us a link as in IV-A of the paper. */
 #define FAT_TREE(k, rate) "topology = { kind = \"fat-tree\"; k = " k "; rate = \"" rate "\"; delay = \"2us\"; };\n"
@@ -34,7 +34,7 @@
  * to rate. The share of it that one ingress may use before it pauses must be less than a flow's window, or no pause
  * spreads. Headroom is a switch's default by rate, delay and frame: 75 kB here.
  */
-#define BUFFER(size) "switch = { buffer = \"" size "\"; };\n"
+#define BUFFER(size) "switch = { profile = \"ns3\"; buffer = \"" size "\"; };\n"
 #define RING .op = COLL_ALLGATHER, .algorithm = COLL_RING
 #define PAPERS RING, .ranks = 8, .is_papers = true
 
@@ -81,7 +81,8 @@ static const struct shape shape_table[] = {
 	  PAPERS },
 	{ .name = "dynamic-alpha",
 	  .doc = "an ingress may use a quarter of the free pool before it pauses, not an eighth",
-	  .fabric = FAT_TREE("4", "100Gbps") "switch = { buffer = \"1000KiB\"; pfc = { alpha = 0.25; }; };\n",
+	  .fabric = FAT_TREE("4",
+			     "100Gbps") "switch = { profile = \"ns3\"; buffer = \"1000KiB\"; pfc = { alpha = 0.25; }; };\n",
 	  .host = "",
 	  PAPERS },
 	{ .name = "no-dcqcn",
@@ -320,7 +321,7 @@ write_scenario(const struct eval_case *c, FILE *to)
 	fprintf(to, "name = \"%s-%03u\";\nseed = %" PRIu64 ";\n%s", c->family->name, c->index, c->run_seed, shape->fabric);
 	fprintf(to,
 		/* Frames and QPs as the paper's public simulator has them (docs/reference-case.md). */
-		"host = { mtu = 1300; data_overhead = 48; ack_bytes = 60; timeout = \"%s\";%s };\n"
+		"host = { profile = \"ns3\"; mtu = 1300; data_overhead = 48; ack_bytes = 60; timeout = \"%s\";%s };\n"
 		"telemetry = { epoch = \"%.0fns\"; };\nlimits = { stall = \"%.0fns\"; };\n",
 		c->timeout, shape->host, CASE_EPOCH_NS * stretch, STALL_NS + STALL_SCALED_NS * stretch);
 	fprintf(to, "collectives = (\n  { op = \"%s\"; algorithm = \"%s\"; qp = \"per-step\"; sport = %d;\n    ",
@@ -415,7 +416,7 @@ case_network(const char *path, const struct case_source *source, struct err *err
 
 	if (outfile_open_path(&out, path, err) < 0)
 		return NULL;
-	fprintf(out.file, "%s%s", source->shape->fabric, ANY_TRAFFIC);
+	fprintf(out.file, "%shost = { profile = \"ns3\"; };\n" ANY_TRAFFIC, source->shape->fabric);
 	if (outfile_close(&out, 0, err) < 0)
 		return NULL;
 	with.network = network = load(path, source, err);

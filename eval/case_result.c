@@ -13,8 +13,10 @@
 #include "common/record/kinds.h"
 #include "emulation/outputs/outputs.h"
 #include "eval/eval.h"
-#include "eval/job.h"
 #include "eval/store.h"
+#include "twin/rerun/job.h"
+
+#define PROBE_BYTES 142 /* of link time: a probe, and each of its two ACKs (docs/pingmesh-agents.md) */
 
 int64_t
 telemetry_bytes(const json_t *verdict, uint64_t kinds)
@@ -32,6 +34,30 @@ telemetry_bytes(const json_t *verdict, uint64_t kinds)
 				bytes += json_integer_value(json_object_get(of, "bytes"));
 	}
 	return bytes;
+}
+
+static double
+number(const json_t *object, const char *key)
+{
+	return json_number_value(json_object_get(object, key));
+}
+
+double
+poll_bytes(const json_t *verdict)
+{
+	const json_t *overhead = json_object_get(verdict, "overhead");
+
+	return number(overhead, "polling_bytes") + number(overhead, "notification_bytes");
+}
+
+double
+probe_bytes(const json_t *verdict)
+{
+	const json_t *own = json_object_get(verdict, "pingmesh");
+
+	return 3 * PROBE_BYTES *
+	       (number(json_object_get(own, "cluster"), "rpingmesh.probe_total") +
+		number(json_object_get(own, "service"), "rpingmesh.probe_total"));
 }
 
 static json_t *
@@ -72,28 +98,6 @@ write_score(const char *dir, const struct store_run *run, const struct truth *tr
 
 	snprintf(folder, sizeof(folder), "%s/%s", dir, run->policy);
 	return output_json(root, folder, "score.json", err);
-}
-
-int
-case_result_check(const char *dir, const char *fabric, int status, struct err *err)
-{
-	static const char *const texts[] = {
-		[JOB_FABRIC_FAILED] = "the fabric failed",
-		[JOB_NO_VERDICT] = "the analyzer failed",
-		[JOB_NOT_STARTED] = "the programs did not start",
-	};
-	json_t *run;
-	int ret = 0;
-
-	if (status != JOB_DONE)
-		return err_set(err, -ENODATA, "%s", status <= JOB_NOT_STARTED ? texts[status] : "its process broke");
-	run = load(dir, fabric, "run.json");
-	if (run == NULL)
-		ret = err_set(err, -ENODATA, "run.json cannot be read");
-	else if (strcmp(truth_text(run, "end_reason"), "interrupt") == 0)
-		ret = err_set(err, -ENODATA, "the fabric was interrupted");
-	json_decref(run);
-	return ret;
 }
 
 int

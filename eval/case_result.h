@@ -8,15 +8,6 @@
 #include "eval/store.h"
 
 /*
- * Did a run end by itself? One that was killed, interrupted, or could not write its results proves nothing about the
- * case or the policy.
- * @param fabric  folder of the fabric's run
- * @param status  of the job
- * @return 0, or -ENODATA with err set: how it ended
- */
-int case_result_check(const char *dir, const char *fabric, int status, struct err *err);
-
-/*
  * Reads DIR/POLICY/verdict.json and DIR/FABRIC/run.json, scores the verdict, and leaves score.json beside it: outcome, why,
  * and the truth of that run.
  * @param fabric  folder of the fabric's run
@@ -40,3 +31,7 @@ void case_result_tidy(const char *dir, const char *folder, bool keep);
  * @return bytes of the records that crossed the socket and are of these kinds, as they were packed
  */
 int64_t telemetry_bytes(const json_t *verdict, uint64_t kinds);
+
+/* Bytes of link time that its packets took, by its verdict's account: polls and notifications; probes and their ACKs. */
+double poll_bytes(const json_t *verdict);
+double probe_bytes(const json_t *verdict);

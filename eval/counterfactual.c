@@ -10,19 +10,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/array.h"
 #include "common/err.h"
 #include "common/hash.h"
+#include "common/log.h"
 #include "common/outfile.h"
 #include "common/printable.h"
 #include "common/prng.h"
 #include "common/run_files.h"
 #include "common/units.h"
-#include "eval/rerun.h"
 #include "eval/store.h"
-#include "eval/suspect.h"
 #include "scenario/scenario.h"
+#include "twin/rerun/rerun.h"
+#include "twin/rerun/suspect.h"
+#include "twin/twin.h"
+#include "workload/plan.h"
 
 #define DISTURB_TEXT 256
 
@@ -243,7 +247,7 @@ write_case(struct disturb_case *c, const char *collective, const char *dir, stru
 	fprintf(out->file,
 		"// Case %u of seed %" PRIu64 ", %s. Written by rocelab eval counterfactual.\n"
 		"name = \"case-%u\";\nseed = %" PRIu64 "L;\n%shost = { timeout = \"1ms\"; };\n"
-		"telemetry = { epoch = \"100us\"; };\n%s",
+		"telemetry = { epoch = \"100us\"; late_looks = true; };\n%s",
 		c->index, c->seed, c->fabric->name, c->index, (c->seed * 1000000 + c->index) % PRNG_SEEDS,
 		c->fabric->topology, collective);
 	write_list(out->file, "flows", c->groups.flows, c->groups.nflows);
@@ -331,13 +335,30 @@ make_case(struct counterfactual *study, uint64_t seed, uint32_t index, struct er
 				  .scenario = made->scenario,
 				  .dir = made->dir,
 				  .loaded = scenario,
+				  .draws = study->draws,
 				  .diagnose = true };
 	study->nmade++; /* from here on counterfactual_fini() sees it */
 	ret = suspects_list(scenario, c->job, &c->suspects, err);
 	if (ret == 0)
 		ret = rerun_case_init(c, err);
+	if (ret == 0 && study->truth != NULL)
+		c->nsets_out = c->draws = 1; /* the run alone: its truth is known */
 	scenario_destroy(scenario);
 	return ret;
+}
+
+/* @return 0, or -EINVAL with err set */
+static int
+read_truths(struct counterfactual *study, struct err *err)
+{
+	json_error_t why;
+
+	study->truths = json_load_file(study->truth, 0, &why);
+	if (study->truths == NULL)
+		return err_set(err, -EINVAL, "%s: %s", study->truth, why.text);
+	return json_is_array(json_object_get(study->truths, "cases"))
+		       ? 0
+		       : err_set(err, -EINVAL, "%s has no cases: it is not what --json prints", study->truth);
 }
 
 int
@@ -350,9 +371,68 @@ counterfactual_make(struct counterfactual *study, struct err *err)
 	study->reruns = calloc(count, sizeof(*study->reruns));
 	if (study->made == NULL || study->reruns == NULL)
 		return err_set(err, -ENOMEM, "out of memory for %zu cases", count);
+	if (study->truth != NULL)
+		ret = read_truths(study, err);
 	for (uint32_t s = 0; ret == 0 && s < study->nseeds; s++)
 		for (uint32_t index = 0; ret == 0 && index < study->cases; index++)
 			ret = make_case(study, study->seeds[s], index, err);
+	return ret;
+}
+
+#define BY_TWIN_DIR "by-twin"
+
+static const char *const verdict_dirs[COUNTERFACTUAL_BY] = { RERUN_BASE, BY_TWIN_DIR };
+
+/* @return 0; -EINTR; other negative errno with err set: the disk is full, a program is missing */
+static int
+make_twin(const struct counterfactual *study, const struct rerun_case *c, struct err *err)
+{
+	char run[PATH_MAX], records[PATH_MAX + 16], verdict[PATH_MAX + 16], out[PATH_MAX];
+	const struct twin_options options = { .records = records, .verdict = verdict, .dir = out, .jobs = study->jobs };
+	struct err why = { 0 };
+	int ret;
+
+	snprintf(run, sizeof(run), "%s/" RERUN_BASE, c->dir);
+	snprintf(records, sizeof(records), "%s/" RUN_RECORDING, run);
+	snprintf(verdict, sizeof(verdict), "%s/" RUN_VERDICT, run);
+	snprintf(out, sizeof(out), "%s/" BY_TWIN_DIR, c->dir);
+	ret = run_dir_make(out, err);
+	if (ret < 0)
+		return ret;
+	ret = twin_make(&options, &why);
+	if (ret == -EINTR)
+		return ret;
+	if (ret < 0)
+		log_warning("%s: no twin: %s", c->dir, why.text);
+	ret = twin_reports_write(&(struct twin_reports){ .records = run, .out = out, .with_costs = ret == 0 }, err);
+	return ret > 0 ? err_set(err, -EIO, "%s: the analyzer failed", out) : ret;
+}
+
+/* Is the twin of a case to be made by this program? */
+static bool
+lacks_twin(const struct counterfactual *study, size_t i)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/" BY_TWIN_DIR "/" RUN_VERDICT, study->reruns[i].dir);
+	return shard_has(study->shard, i) && access(path, R_OK) != 0;
+}
+
+int
+counterfactual_twins(const struct counterfactual *study, struct err *err)
+{
+	uint64_t missing = 0;
+	int ret;
+
+	for (size_t i = 0; i < study->nmade; i++)
+		missing += lacks_twin(study, i);
+	ret = shard_check(study->shard, missing, err);
+	for (size_t i = 0; i < study->nmade && ret == 0; i++) {
+		progress_line("%zu of %zu twins", i, study->nmade);
+		if (lacks_twin(study, i))
+			ret = make_twin(study, &study->reruns[i], err);
+	}
+	progress_line("%s", "");
 	return ret;
 }
 
@@ -361,11 +441,36 @@ counterfactual_fini(struct counterfactual *study)
 {
 	for (size_t i = 0; i < study->nmade; i++)
 		rerun_case_fini(&study->reruns[i]);
+	json_decref(study->truths);
+	study->truths = NULL;
 	free(study->reruns);
 	free(study->made);
 	study->reruns = NULL;
 	study->made = NULL;
 	study->nmade = 0;
+}
+
+static int
+order(double x, double y)
+{
+	return x < y ? -1 : x > y;
+}
+
+double
+kendall_tau(const double *a, const double *b, uint32_t count)
+{
+	double alike = 0, pairs_a = 0, pairs_b = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		for (uint32_t j = 0; j < i; j++) {
+			int in_a = order(a[i], a[j]), in_b = order(b[i], b[j]);
+
+			alike += in_a * in_b;
+			pairs_a += in_a != 0;
+			pairs_b += in_b != 0;
+		}
+	}
+	return pairs_a > 0 && pairs_b > 0 ? alike / sqrt(pairs_a * pairs_b) : 0;
 }
 
 static size_t
@@ -379,25 +484,33 @@ greatest(const double *of, size_t count)
 	return most;
 }
 
+/* Costs by one measure, with standard errors. */
+struct costs {
+	double ns[SUSPECT_MAX], error_ns[SUSPECT_MAX];
+};
+
 /*
- * Is the suspect with the largest claim among those that cost most? Those whose times differ by no effect cost the
- * same.
+ * Is the suspect with the largest claim among those that cost most? Those whose times differ by no effect, or by no more
+ * than two standard errors, cost the same.
  */
 static bool
-is_first(const struct rerun_case *c, double base_ns, const double *claimed_ns, const double *cost_ns)
+is_first(const struct rerun_case *c, double base_ns, const double *claimed_ns, const struct costs *costs)
 {
-	size_t count = c->suspects.count, named = greatest(claimed_ns, count);
+	size_t count = c->suspects.count, named = greatest(claimed_ns, count), most = greatest(costs->ns, count);
+	double less_ns = costs->ns[most] - costs->ns[named];
 
-	return claimed_ns[named] > 0 && !rerun_is_effect(c, base_ns, cost_ns[greatest(cost_ns, count)] - cost_ns[named]);
+	return claimed_ns[named] > 0 && costs->ns[named] > 0 &&
+	       (!rerun_is_effect(c, base_ns, less_ns) ||
+		less_ns <= 2 * hypot(costs->error_ns[most], costs->error_ns[named]));
 }
 
-/* Costs that are no effect are 0. */
+/* Costs that are no effect, or no more than two standard errors, are 0. */
 static void
-cut_off(const struct rerun_case *c, double base_ns, double *cost_ns)
+cut_off(const struct rerun_case *c, double base_ns, struct costs *costs)
 {
 	for (size_t i = 0; i < c->suspects.count; i++)
-		if (!rerun_is_effect(c, base_ns, cost_ns[i]))
-			cost_ns[i] = 0;
+		if (!rerun_is_effect(c, base_ns, costs->ns[i]) || costs->ns[i] <= 2 * costs->error_ns[i])
+			costs->ns[i] = 0;
 }
 
 /* To shares of their sum. */
@@ -416,44 +529,50 @@ normalize(double *of, size_t count)
 static bool
 is_blameless(const struct rerun_case *c, const struct rerun_truth *truth, size_t suspect)
 {
-	return !truth->costs[suspect].has_effect && !rerun_is_effect(c, truth->base_ns, truth->costs[suspect].shapley_ns);
+	const struct rerun_cost *cost = &truth->costs[suspect];
+
+	return cost->has_none && !rerun_is_effect(c, truth->base_ns, cost->shapley_ns + 2 * cost->error_ns);
 }
 
 void
 counterfactual_score(const struct rerun_case *c, const struct rerun_truth *truth, const struct claims *claims,
 		     struct counterfactual_score *score)
 {
-	double shapley_ns[SUSPECT_MAX], alone_ns[SUSPECT_MAX], claimed_ns[SUSPECT_MAX];
+	struct costs shapley = { { 0 }, { 0 } }, alone = { { 0 }, { 0 } };
+	double claimed_ns[SUSPECT_MAX];
 	size_t count = c->suspects.count;
 
 	*score = (struct counterfactual_score){ .suspects = (uint32_t)count };
 	for (size_t i = 0; i < count; i++) {
-		shapley_ns[i] = truth->costs[i].shapley_ns;
-		alone_ns[i] = truth->costs[i].regained_ns;
+		shapley.ns[i] = truth->costs[i].shapley_ns;
+		shapley.error_ns[i] = truth->costs[i].error_ns;
+		alone.ns[i] = truth->costs[i].regained_ns;
+		alone.error_ns[i] = truth->costs[i].regained_error_ns;
 		claimed_ns[i] = claims->ns[i];
 		score->has_cost |= truth->costs[i].has_effect;
-		score->innocents += !truth->costs[i].has_effect;
-		score->named_innocents += !truth->costs[i].has_effect && claims->named[i];
+		score->innocents += truth->costs[i].has_none;
+		score->named_innocents += truth->costs[i].has_none && claims->named[i];
 		score->blameless += is_blameless(c, truth, i);
 		score->named_blameless += is_blameless(c, truth, i) && claims->named[i];
 	}
-	cut_off(c, truth->base_ns, shapley_ns);
-	cut_off(c, truth->base_ns, alone_ns);
-	score->first = is_first(c, truth->base_ns, claimed_ns, shapley_ns);
-	score->first_alone = is_first(c, truth->base_ns, claimed_ns, alone_ns);
-	score->tau = kendall_tau(claimed_ns, shapley_ns, (uint32_t)count);
-	score->tau_alone = kendall_tau(claimed_ns, alone_ns, (uint32_t)count);
-	normalize(shapley_ns, count);
+	cut_off(c, truth->base_ns, &shapley);
+	cut_off(c, truth->base_ns, &alone);
+	score->first = is_first(c, truth->base_ns, claimed_ns, &shapley);
+	score->first_alone = is_first(c, truth->base_ns, claimed_ns, &alone);
+	score->tau = kendall_tau(claimed_ns, shapley.ns, (uint32_t)count);
+	score->tau_alone = kendall_tau(claimed_ns, alone.ns, (uint32_t)count);
+	normalize(shapley.ns, count);
 	normalize(claimed_ns, count);
 	for (size_t i = 0; i < count; i++)
-		score->error += fabs(claimed_ns[i] - shapley_ns[i]) / (double)count;
+		score->error += fabs(claimed_ns[i] - shapley.ns[i]) / (double)count;
 }
 
 /* The counterfactual evaluation summed up, as a table for people and as JSON. */
 
-static const char *const columns[] = { "FABRIC",      "CASES",         "WITH COST", "FIRST",
-				       "FIRST ALONE", "TAU",           "TAU ALONE", "SHARE ERROR",
-				       "INNOCENT",    "OF THEM NAMED", "BLAMELESS", "OF THEM NAMED" };
+static const char *const by_names[COUNTERFACTUAL_BY] = { "estimate", "twin" };
+static const char *const columns[] = { "FABRIC",        "COSTS BY",  "CASES",        "WITH COST",   "FIRST",
+				       "FIRST ALONE",   "TAU",       "TAU ALONE",    "SHARE ERROR", "INNOCENT",
+				       "OF THEM NAMED", "BLAMELESS", "OF THEM NAMED" };
 #define NCOLUMNS ARRAY_LEN(columns)
 
 /* Sums over cases; of tau and shares over those in which something costs time. */
@@ -487,17 +606,73 @@ struct case_outcome {
 	struct counterfactual_score score;
 };
 
+/* The stored entry of a case; NULL: there is none. */
+static const json_t *
+find_truth(const struct counterfactual *study, const struct counterfactual_case *made)
+{
+	const json_t *of;
+	size_t i;
+
+	json_array_foreach(json_object_get(study->truths, "cases"), i, of)
+		if (json_integer_value(json_object_get(of, "seed")) == (json_int_t)made->seed &&
+		    json_integer_value(json_object_get(of, "index")) == (json_int_t)made->index)
+			return of;
+	return NULL;
+}
+
+static double
+number_of(const json_t *of, const char *key)
+{
+	return json_number_value(json_object_get(of, key));
+}
+
+/* @return 0, or -EINVAL with err set: it is not of this case */
 static int
-read_case(const struct counterfactual *study, size_t at, struct case_outcome *outcome, struct err *err)
+stored_truth(const struct counterfactual *study, size_t at, struct rerun_truth *truth, struct err *err)
+{
+	const json_t *of = find_truth(study, &study->made[at]), *list = json_object_get(of, "suspects"), *row;
+	const struct suspects *suspects = &study->reruns[at].suspects;
+	bool same = json_array_size(list) == suspects->count;
+	size_t i;
+
+	*truth = (struct rerun_truth){ .base_ns = number_of(of, "time_ns"),
+				       .all_ns = number_of(of, "without_all_ns"),
+				       .base_complete = true,
+				       .all_complete = true,
+				       .has_shapley = true };
+	json_array_foreach(list, i, row) {
+		if (!same || strcmp(json_text(row, "name"), suspects->at[i].name) != 0) {
+			same = false;
+			break;
+		}
+		truth->costs[i] = (struct rerun_cost){
+			.complete = true,
+			.regained_ns = number_of(row, "regained_ns"),
+			.regained_error_ns = number_of(row, "regained_error_ns"),
+			.shapley_ns = number_of(row, "shapley_ns"),
+			.error_ns = number_of(row, "shapley_error_ns"),
+			.has_effect = json_is_true(json_object_get(row, "has_effect")),
+			.has_none = json_is_true(json_object_get(row, "has_none")),
+		};
+	}
+	return same ? 0
+		    : err_set(err, -EINVAL, "%s: it has no truth of case %u of seed %" PRIu64 ", or of another one",
+			      study->truth, study->made[at].index, study->made[at].seed);
+}
+
+static int
+read_case(const struct counterfactual *study, size_t at, enum counterfactual_by by, struct case_outcome *outcome,
+	  struct err *err)
 {
 	const struct rerun_case *c = &study->reruns[at];
 	char path[PATH_MAX];
 	json_t *verdict;
-	int ret = rerun_truth(study->store, c, &outcome->truth, err);
+	int ret = study->truths != NULL ? stored_truth(study, at, &outcome->truth, err)
+					: rerun_truth(study->store, c, &outcome->truth, err);
 
 	if (ret < 0)
 		return ret;
-	snprintf(path, sizeof(path), "%s/" RERUN_BASE "/" RUN_VERDICT, c->dir);
+	snprintf(path, sizeof(path), "%s/%s/" RUN_VERDICT, c->dir, verdict_dirs[by]);
 	verdict = json_load_file(path, 0, NULL);
 	if (verdict == NULL)
 		return err_set(err, -ENODATA, "%s cannot be read; the same command makes it", path);
@@ -509,7 +684,8 @@ read_case(const struct counterfactual *study, size_t at, struct case_outcome *ou
 
 /* @param fabric  NULL: all */
 static int
-sum_up(const struct counterfactual *study, const char *fabric, struct sums *sums, struct err *err)
+sum_up(const struct counterfactual *study, enum counterfactual_by by, const char *fabric, struct sums *sums,
+       struct err *err)
 {
 	int ret = 0;
 
@@ -519,7 +695,7 @@ sum_up(const struct counterfactual *study, const char *fabric, struct sums *sums
 
 		if (fabric != NULL && strcmp(study->made[i].fabric, fabric) != 0)
 			continue;
-		ret = read_case(study, i, &outcome, err);
+		ret = read_case(study, i, by, &outcome, err);
 		if (ret == 0)
 			add_score(sums, &outcome.score);
 	}
@@ -533,13 +709,14 @@ mean(double sum, uint32_t count)
 }
 
 static void
-add_line(struct libscols_table *table, const char *name, const struct sums *sums)
+add_line(struct libscols_table *table, const char *name, enum counterfactual_by by, const struct sums *sums)
 {
 	struct libscols_line *line = scols_table_new_line(table, NULL);
 	char cells[NCOLUMNS][128];
 	size_t n = 0, width = sizeof(cells[0]);
 
 	snprintf(cells[n++], width, "%s", name);
+	snprintf(cells[n++], width, "%s", by_names[by]);
 	snprintf(cells[n++], width, "%u", sums->cases);
 	snprintf(cells[n++], width, "%u", sums->costly);
 	snprintf(cells[n++], width, "%.1f %%", 100 * mean(sums->first, sums->costly));
@@ -557,7 +734,7 @@ add_line(struct libscols_table *table, const char *name, const struct sums *sums
 
 /* Cases in which the first blame is wrong, and how to look at one alone. */
 static int
-print_wrong(const struct counterfactual *study, FILE *to, struct err *err)
+print_wrong(const struct counterfactual *study, enum counterfactual_by by, FILE *to, struct err *err)
 {
 	int ret = 0;
 
@@ -565,10 +742,10 @@ print_wrong(const struct counterfactual *study, FILE *to, struct err *err)
 		const struct counterfactual_score *score;
 		struct case_outcome outcome;
 
-		ret = read_case(study, i, &outcome, err);
+		ret = read_case(study, i, by, &outcome, err);
 		score = &outcome.score;
 		if (ret == 0 && ((score->has_cost && !score->first) || score->named_innocents != 0))
-			fprintf(to, "%s: rocelab blame %s\n",
+			fprintf(to, "%s, %s: rocelab blame %s\n", by_names[by],
 				!score->has_cost || score->first ? "an innocent is named"
 				: score->named_innocents != 0    ? "first blame is wrong, an innocent is named"
 								 : "first blame is wrong",
@@ -577,29 +754,47 @@ print_wrong(const struct counterfactual *study, FILE *to, struct err *err)
 	return ret;
 }
 
+static uint32_t
+verdicts_of(const struct counterfactual *study)
+{
+	return study->estimates_alone ? 1 : COUNTERFACTUAL_BY;
+}
+
+/* The lines of a fabric, one a verdict. @param name  NULL: of all fabrics */
+static int
+add_lines(const struct counterfactual *study, const char *name, struct libscols_table *table, struct err *err)
+{
+	int ret = 0;
+
+	for (enum counterfactual_by by = 0; ret == 0 && by < verdicts_of(study); by++) {
+		struct sums sums;
+
+		ret = sum_up(study, by, name, &sums, err);
+		if (ret == 0 && sums.cases != 0)
+			add_line(table, name != NULL ? name : "all", by, &sums);
+	}
+	return ret;
+}
+
 int
 counterfactual_print(const struct counterfactual *study, FILE *to, struct err *err)
 {
 	struct libscols_table *table = scols_new_table();
-	struct sums sums;
 	int ret = 0;
 
 	for (size_t i = 0; i < NCOLUMNS; i++)
-		scols_table_new_column(table, columns[i], 0, i == 0 ? 0 : SCOLS_FL_RIGHT);
+		scols_table_new_column(table, columns[i], 0, i < 2 ? 0 : SCOLS_FL_RIGHT);
 	scols_table_set_stream(table, to);
-	for (const struct disturb_fabric *fabric = disturb_fabrics; ret == 0 && fabric->name != NULL; fabric++) {
-		ret = sum_up(study, fabric->name, &sums, err);
-		if (ret == 0 && sums.cases != 0)
-			add_line(table, fabric->name, &sums);
-	}
+	for (const struct disturb_fabric *fabric = disturb_fabrics; ret == 0 && fabric->name != NULL; fabric++)
+		ret = add_lines(study, fabric->name, table, err);
 	if (ret == 0)
-		ret = sum_up(study, NULL, &sums, err);
+		ret = add_lines(study, NULL, table, err);
 	if (ret == 0) {
-		add_line(table, "all", &sums);
 		scols_print_table(table);
 		fputc('\n', to);
-		ret = print_wrong(study, to, err);
 	}
+	for (enum counterfactual_by by = 0; ret == 0 && by < verdicts_of(study); by++)
+		ret = print_wrong(study, by, to, err);
 	scols_unref_table(table);
 	return ret;
 }
@@ -624,10 +819,12 @@ suspects_json(const struct suspects *suspects, const struct case_outcome *outcom
 	for (size_t i = 0; i < suspects->count; i++) {
 		const struct rerun_cost *cost = &outcome->truth.costs[i];
 
-		json_array_append_new(list, json_pack("{s:s, s:f, s:f, s:f, s:b, s:b}", "name", suspects->at[i].name,
-						      "claimed_ns", outcome->claims.ns[i], "shapley_ns", cost->shapley_ns,
-						      "regained_ns", cost->regained_ns, "has_effect", cost->has_effect,
-						      "named", outcome->claims.named[i]));
+		json_array_append_new(list, json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:b, s:b, s:b}", "name",
+						      suspects->at[i].name, "claimed_ns", outcome->claims.ns[i],
+						      "shapley_ns", cost->shapley_ns, "shapley_error_ns", cost->error_ns,
+						      "regained_ns", cost->regained_ns, "regained_error_ns",
+						      cost->regained_error_ns, "has_effect", cost->has_effect, "has_none",
+						      cost->has_none, "named", outcome->claims.named[i]));
 	}
 	return list;
 }
@@ -637,43 +834,89 @@ case_json(const struct counterfactual *study, size_t at, const struct case_outco
 {
 	const struct counterfactual_score *score = &outcome->score;
 
-	return json_pack("{s:s, s:f, s:f, s:b, s:b, s:b, s:f, s:f, s:f, s:i, s:i, s:o}", "scenario",
-			 study->made[at].scenario, "time_ns", outcome->truth.base_ns, "without_all_ns",
-			 outcome->truth.all_ns, "has_cost", score->has_cost, "first", score->first, "first_alone",
-			 score->first_alone, "tau", score->tau, "tau_alone", score->tau_alone, "share_error", score->error,
-			 "innocents", (int)score->innocents, "named_innocents", (int)score->named_innocents, "suspects",
+	return json_pack("{s:s, s:I, s:i, s:f, s:f, s:f, s:b, s:b, s:b, s:f, s:f, s:f, s:i, s:i, s:o}", "scenario",
+			 study->made[at].scenario, "seed", (json_int_t)study->made[at].seed, "index",
+			 (int)study->made[at].index, "time_error_ns", outcome->truth.base_error_ns, "time_ns",
+			 outcome->truth.base_ns, "without_all_ns", outcome->truth.all_ns, "has_cost", score->has_cost,
+			 "first", score->first, "first_alone", score->first_alone, "tau", score->tau, "tau_alone",
+			 score->tau_alone, "share_error", score->error, "innocents", (int)score->innocents,
+			 "named_innocents", (int)score->named_innocents, "suspects",
 			 suspects_json(&study->reruns[at].suspects, outcome));
 }
 
-int
-counterfactual_print_json(const struct counterfactual *study, FILE *to, struct err *err)
+/* The sums of each fabric and of all, and all cases, of one verdict. */
+static int
+add_results(const struct counterfactual *study, enum counterfactual_by by, json_t *to, struct err *err)
 {
-	json_t *fabrics = json_array(), *cases = json_array(), *seeds = json_array(), *root;
+	json_t *fabrics = json_array(), *cases = json_array();
 	struct sums sums;
 	int ret = 0;
 
 	for (const struct disturb_fabric *fabric = disturb_fabrics; ret == 0 && fabric->name != NULL; fabric++) {
-		ret = sum_up(study, fabric->name, &sums, err);
+		ret = sum_up(study, by, fabric->name, &sums, err);
 		if (ret == 0 && sums.cases != 0)
 			json_array_append_new(fabrics, sums_json(fabric->name, &sums));
 	}
 	for (size_t i = 0; ret == 0 && i < study->nmade; i++) {
 		struct case_outcome outcome;
 
-		ret = read_case(study, i, &outcome, err);
+		ret = read_case(study, i, by, &outcome, err);
 		if (ret == 0)
 			json_array_append_new(cases, case_json(study, i, &outcome));
 	}
 	if (ret == 0)
-		ret = sum_up(study, NULL, &sums, err);
+		ret = sum_up(study, by, NULL, &sums, err);
 	if (ret == 0)
 		json_array_append_new(fabrics, sums_json("all", &sums));
+	json_object_set_new(to, "fabrics", fabrics);
+	json_object_set_new(to, "cases", cases);
+	return ret;
+}
+
+int
+counterfactual_print_json(const struct counterfactual *study, FILE *to, struct err *err)
+{
+	json_t *seeds = json_array(), *twin = json_object(), *root;
+	int ret;
+
 	for (uint32_t i = 0; i < study->nseeds; i++)
 		json_array_append_new(seeds, json_integer((json_int_t)study->seeds[i]));
-	root = json_pack("{s:i, s:o, s:i, s:o, s:o}", "schema_version", 1, "seeds", seeds, "cases_of_each",
-			 (int)study->cases, "fabrics", fabrics, "cases", cases);
+	root = json_pack("{s:i, s:o, s:i, s:i}", "schema_version", 3, "seeds", seeds, "cases_of_each", (int)study->cases,
+			 "draws", (int)study->draws);
+	ret = add_results(study, BY_ESTIMATE, root, err);
+	if (ret == 0 && !study->estimates_alone)
+		ret = add_results(study, BY_TWIN, twin, err);
+	json_object_set_new(root, "by_twin", study->estimates_alone ? json_null() : json_incref(twin));
 	if (ret == 0)
 		json_dumpf(root, to, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
+	json_decref(twin);
 	json_decref(root);
 	return ret;
+}
+
+/* @return whether it is missed, which is printed */
+static bool
+missed(const char *what, double is, double gate, bool least, FILE *to)
+{
+	bool missed = least ? is < gate : is > gate;
+
+	if (missed)
+		fprintf(to, "gate: %s is %.3f, not at %s %.3f\n", what, is, least ? "least" : "most", gate);
+	return missed;
+}
+
+int
+counterfactual_gate(const struct counterfactual *study, FILE *to, struct err *err)
+{
+	struct sums sums;
+	int ret = sum_up(study, study->estimates_alone ? BY_ESTIMATE : BY_TWIN, NULL, &sums, err);
+
+	if (ret < 0)
+		return ret;
+	return missed("the share of first causes that are right", mean(sums.first, sums.costly), COUNTERFACTUAL_GATE_FIRST,
+		      true, to) +
+	       missed("Kendall's tau", mean(sums.tau, sums.costly), COUNTERFACTUAL_GATE_TAU, true, to) +
+	       missed("the error of shares", mean(sums.error, sums.costly), COUNTERFACTUAL_GATE_ERROR, false, to) +
+	       missed("the share of causes without effect that are named", mean(sums.named_blameless, sums.blameless),
+		      COUNTERFACTUAL_GATE_NAMED, false, to);
 }

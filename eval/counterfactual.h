@@ -5,12 +5,14 @@
  */
 #pragma once
 
+#include <jansson.h>
 #include <stdio.h>
 
 #include "common/err.h"
 #include "common/prng.h"
-#include "eval/rerun.h"
-#include "eval/suspect.h"
+#include "twin/rerun/rerun.h"
+#include "twin/rerun/shard.h"
+#include "twin/rerun/suspect.h"
 
 #define COUNTERFACTUAL_MAX_SEEDS 1000
 
@@ -19,9 +21,14 @@ struct counterfactual {
 	uint32_t nseeds;
 	uint32_t cases; /* of each seed */
 	uint32_t jobs;
-	const char *dir; /* DIR/SEED/NNN */
+	const struct shard *shard; /* of the cases */
+	bool estimates_alone;      /* no twins are made */
+	uint32_t draws;            /* of packets' chance, over which the truth is a mean */
+	const char *truth; /* an earlier counterfactual_print_json() of these cases, of which it is; NULL: of reruns */
+	const char *dir;   /* DIR/SEED/NNN */
 	/* Of counterfactual_make(): */
-	struct store *store;
+	json_t *truths; /* of that file */
+	struct rerun_store *store;
 	struct counterfactual_case *made; /* [nmade] by seed and index */
 	struct rerun_case *reruns;        /* [nmade] */
 	size_t nmade;
@@ -42,8 +49,18 @@ int counterfactual_make(struct counterfactual *study, struct err *err);
 void counterfactual_fini(struct counterfactual *study);
 
 /*
+ * Makes the twin of each case's run, and the verdict by it, in CASE/by-twin, where it is not there yet. Of a run without
+ * a twin that verdict has estimates.
+ * @return 0; -EINTR; other negative errno with err set
+ */
+int counterfactual_twins(const struct counterfactual *study, struct err *err);
+
+/* Which verdict is held against the truth. */
+enum counterfactual_by { BY_ESTIMATE, BY_TWIN, COUNTERFACTUAL_BY };
+
+/*
  * One case: how well its claims fit its truth. Shapley shares and times regained alone that are no effect count as 0,
- * in all but innocents.
+ * in all but innocents. So do those that are less than two standard errors of the draws.
  */
 struct counterfactual_score {
 	bool has_cost;           /* some suspect has effect alone; else only innocents are meant */
@@ -59,11 +76,31 @@ void counterfactual_score(const struct rerun_case *c, const struct rerun_truth *
 			  struct counterfactual_score *score);
 
 /*
+ * Do two ratings order causes alike? Kendall's tau-b (The Treatment of Ties in Ranking Problems, 1945): 1 the same order,
+ * -1 the reverse, 0 no relation, or one of them has no order at all.
+ * @param a, b  [count]
+ */
+double kendall_tau(const double *a, const double *b, uint32_t count);
+
+/*
  * Prints the results of all finished cases, by fabric: a table with the cases whose first blame is wrong and how to
  * look at them, or JSON.
  * @return 0 or negative errno with err set: a verdict or a run is missing
  */
 int counterfactual_print(const struct counterfactual *study, FILE *to, struct err *err);
+
+/* What verdicts have to reach, over all cases. */
+#define COUNTERFACTUAL_GATE_FIRST 0.90
+#define COUNTERFACTUAL_GATE_TAU 0.80
+#define COUNTERFACTUAL_GATE_ERROR 0.05
+#define COUNTERFACTUAL_GATE_NAMED 0.10 /* of the suspects without effect, by either measure */
+
+/*
+ * Holds the verdicts by the twin, or the estimates where there are no twins, against the gates.
+ * @param to  a line each that is missed
+ * @return how many are missed, or negative errno with err set
+ */
+int counterfactual_gate(const struct counterfactual *study, FILE *to, struct err *err);
 int counterfactual_print_json(const struct counterfactual *study, FILE *to, struct err *err);
 
 /*

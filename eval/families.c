@@ -2,7 +2,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "eval/family.h"
+#include "eval/case.h"
 
 const struct family *const families[] = {
 	&family_contention,

@@ -7,7 +7,7 @@
  */
 #include <errno.h>
 
-#include "eval/family.h"
+#include "eval/case.h"
 #include "eval/place.h"
 
 #define DEADLOCK_CASES 30

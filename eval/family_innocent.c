@@ -2,7 +2,7 @@
 /* Networks that are innocent: nothing wrong at all, or a host that is late. */
 #include <errno.h>
 
-#include "eval/family.h"
+#include "eval/case.h"
 #include "eval/place.h"
 
 #define QUIET_CASES 30

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Two anomalies at once. */
 #include "common/array.h"
-#include "eval/family.h"
+#include "eval/case.h"
 #include "eval/place.h"
 
 #define MIXED_CASES 30

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 
-#include "eval/family.h"
+#include "eval/case.h"
 #include "eval/place.h"
 
 #define STORM_CASES 40

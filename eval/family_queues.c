@@ -2,7 +2,7 @@
 /* Flows that share queues with the collective: contention and incast (IV-A). */
 #include <errno.h>
 
-#include "eval/family.h"
+#include "eval/case.h"
 #include "eval/place.h"
 
 #define CONTENTION_CASES 60

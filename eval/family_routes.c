@@ -2,7 +2,7 @@
 /* Faulty routes: packets that return, and hashes that choose alike. */
 #include <errno.h>
 
-#include "eval/family.h"
+#include "eval/case.h"
 #include "eval/place.h"
 
 #define LOOP_CASES 30

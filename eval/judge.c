@@ -17,7 +17,7 @@ has_finding(const json_t *findings, const char *type, const char *root)
 	size_t i;
 
 	json_array_foreach(findings, i, finding)
-		if (strcmp(truth_text(finding, "type"), type) == 0 && strcmp(truth_text(finding, "root"), root) == 0)
+		if (strcmp(json_text(finding, "type"), type) == 0 && strcmp(json_text(finding, "root"), root) == 0)
 			return true;
 	return false;
 }
@@ -43,7 +43,7 @@ is_culprit(const json_t *findings, const char *flow)
 	size_t i;
 
 	json_array_foreach(findings, i, finding)
-		if (truth_lists(json_object_get(finding, "flows"), flow))
+		if (json_lists(json_object_get(finding, "flows"), flow))
 			return true;
 	return false;
 }
@@ -70,23 +70,23 @@ queues_found(const struct truth *truth, const json_t *anomaly, const json_t *fin
 static bool
 storm_affects(const struct truth *truth, const json_t *anomaly)
 {
-	return truth_held_ns(truth, truth_text(anomaly, "pauses")) >= truth->earnest_ns;
+	return truth_held_ns(truth, json_text(anomaly, "pauses")) >= truth->earnest_ns;
 }
 
 static bool
 storm_found(const struct truth *truth, const json_t *anomaly, const json_t *findings, struct err *why)
 {
-	if (has_finding(findings, "pfc-storm", truth_text(anomaly, "root")))
+	if (has_finding(findings, "pfc-storm", json_text(anomaly, "root")))
 		return true;
-	err_set(why, 0, "the storm of %s is not found", truth_text(anomaly, "root"));
+	err_set(why, 0, "the storm of %s is not found", json_text(anomaly, "root"));
 	return false;
 }
 
 static bool
 storm_confirms(const json_t *anomaly, const json_t *finding)
 {
-	return strcmp(truth_text(finding, "type"), "pfc-storm") == 0 &&
-	       strcmp(truth_text(finding, "root"), truth_text(anomaly, "root")) == 0;
+	return strcmp(json_text(finding, "type"), "pfc-storm") == 0 &&
+	       strcmp(json_text(finding, "root"), json_text(anomaly, "root")) == 0;
 }
 
 /* ---- backpressure: the port whose queue begins it; one of those, where flows share several ---- */
@@ -143,8 +143,8 @@ ring_found(const struct truth *truth, const json_t *anomaly, const json_t *findi
 		bool named = !truth_collided(truth, name);
 
 		json_array_foreach(findings, k, finding)
-			named |= truth_lists(json_object_get(finding, "flows"), name) ||
-				 truth_lists(json_object_get(finding, "victims"), name);
+			named |= json_lists(json_object_get(finding, "flows"), name) ||
+				 json_lists(json_object_get(finding, "victims"), name);
 		if (!named) {
 			err_set(why, 0, "%s, which collided with its own collective, is not named", name);
 			return false;
@@ -162,9 +162,9 @@ names_port_of(const json_t *finding, const json_t *ports)
 	size_t i;
 
 	json_array_foreach(json_object_get(finding, "ports"), i, port)
-		if (truth_lists(ports, json_string_value(port)))
+		if (json_lists(ports, json_string_value(port)))
 			return true;
-	return truth_lists(ports, truth_text(finding, "root"));
+	return json_lists(ports, json_text(finding, "root"));
 }
 
 static bool
@@ -182,7 +182,7 @@ deadlock_affects(const struct truth *truth, const json_t *anomaly)
 static bool
 deadlock_confirms(const json_t *anomaly, const json_t *finding)
 {
-	if (strcmp(truth_text(finding, "type"), "pfc-deadlock") == 0)
+	if (strcmp(json_text(finding, "type"), "pfc-deadlock") == 0)
 		return names_port_of(finding, json_object_get(anomaly, "ports"));
 	return storm_confirms(anomaly, finding); /* the root out of the loop, if there is one */
 }
@@ -190,13 +190,13 @@ deadlock_confirms(const json_t *anomaly, const json_t *finding)
 static bool
 deadlock_found(const struct truth *truth, const json_t *anomaly, const json_t *findings, struct err *why)
 {
-	const char *root = truth_text(anomaly, "root");
+	const char *root = json_text(anomaly, "root");
 	const json_t *finding;
 	bool found = false;
 	size_t i;
 
 	json_array_foreach(findings, i, finding)
-		found |= strcmp(truth_text(finding, "type"), "pfc-deadlock") == 0 && deadlock_confirms(anomaly, finding);
+		found |= strcmp(json_text(finding, "type"), "pfc-deadlock") == 0 && deadlock_confirms(anomaly, finding);
 	if (!found)
 		err_set(why, 0, "the deadlock is not found");
 	else if (root[0] != '\0' && !has_finding(findings, "pfc-storm", root))
@@ -215,10 +215,10 @@ loop_affects(const struct truth *truth, const json_t *anomaly)
 static bool
 loop_confirms(const json_t *anomaly, const json_t *finding)
 {
-	const char *type = truth_text(finding, "type");
+	const char *type = json_text(finding, "type");
 
 	if (strcmp(type, "forwarding-loop") == 0)
-		return truth_lists(json_object_get(anomaly, "ports"), truth_text(finding, "root"));
+		return json_lists(json_object_get(anomaly, "ports"), json_text(finding, "root"));
 	/* Packets that return fill both buffers, and wait for each other. */
 	return strcmp(type, "pfc-deadlock") == 0 && names_port_of(finding, json_object_get(anomaly, "ports"));
 }
@@ -230,7 +230,7 @@ loop_found(const struct truth *truth, const json_t *anomaly, const json_t *findi
 	size_t i;
 
 	json_array_foreach(findings, i, finding)
-		if (strcmp(truth_text(finding, "type"), "forwarding-loop") == 0 && loop_confirms(anomaly, finding))
+		if (strcmp(json_text(finding, "type"), "forwarding-loop") == 0 && loop_confirms(anomaly, finding))
 			return true;
 	err_set(why, 0, "the forwarding loop is not found");
 	return false;
@@ -253,8 +253,8 @@ imbalance_affects(const struct truth *truth, const json_t *anomaly)
 static bool
 imbalance_confirms(const json_t *anomaly, const json_t *finding)
 {
-	return strcmp(truth_text(finding, "type"), "load-imbalance") == 0 &&
-	       truth_lists(json_object_get(anomaly, "ports"), truth_text(finding, "root"));
+	return strcmp(json_text(finding, "type"), "load-imbalance") == 0 &&
+	       json_lists(json_object_get(anomaly, "ports"), json_text(finding, "root"));
 }
 
 static bool
@@ -281,8 +281,8 @@ slow_host_affects(const struct truth *truth, const json_t *anomaly)
 static bool
 slow_host_confirms(const json_t *anomaly, const json_t *finding)
 {
-	return strcmp(truth_text(finding, "type"), "slow-host") == 0 &&
-	       strcmp(truth_text(finding, "root"), truth_text(anomaly, "host")) == 0;
+	return strcmp(json_text(finding, "type"), "slow-host") == 0 &&
+	       strcmp(json_text(finding, "root"), json_text(anomaly, "host")) == 0;
 }
 
 /* Is it about steps of this number, in any iteration? */
@@ -310,7 +310,7 @@ slow_host_found(const struct truth *truth, const json_t *anomaly, const json_t *
 	json_array_foreach(findings, i, finding)
 		if (slow_host_confirms(anomaly, finding) && has_step(finding, step))
 			return true;
-	err_set(why, 0, "slow host %s in step %d is not found", truth_text(anomaly, "host"), (int)step);
+	err_set(why, 0, "slow host %s in step %d is not found", json_text(anomaly, "host"), (int)step);
 	return false;
 }
 
@@ -326,12 +326,12 @@ static const struct anomaly_kind kinds[] = {
 	{ "slow-host", true, slow_host_affects, slow_host_found, slow_host_confirms },
 };
 
-/* @return NULL: there is none of this name (anomalies.c has them) */
+/* @return NULL: there is none of this name (kinds[] has them) */
 static const struct anomaly_kind *
 judge_kind(const json_t *anomaly)
 {
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
-		if (strcmp(kinds[i].name, truth_text(anomaly, "kind")) == 0)
+		if (strcmp(kinds[i].name, json_text(anomaly, "kind")) == 0)
 			return &kinds[i];
 	return NULL;
 }
@@ -352,12 +352,12 @@ contended_with_one_of(const struct truth *truth, const char *port, const char *f
 static bool
 culprits_contended(const struct truth *truth, const json_t *finding, const json_t *others, struct err *why)
 {
-	const char *root = truth_text(finding, "root");
+	const char *root = json_text(finding, "root");
 	const json_t *flow;
 	size_t i;
 
 	if (others != NULL && json_array_size(json_object_get(finding, "flows")) == 0) {
-		err_set(why, 0, "%s at %s names no culprit", truth_text(finding, "type"), root);
+		err_set(why, 0, "%s at %s names no culprit", json_text(finding, "type"), root);
 		return false;
 	}
 	json_array_foreach(json_object_get(finding, "flows"), i, flow) {
@@ -365,7 +365,7 @@ culprits_contended(const struct truth *truth, const json_t *finding, const json_
 
 		if (others != NULL ? !contended_with_one_of(truth, root, name, others)
 				   : !truth_contended(truth, root, name, NULL)) {
-			err_set(why, 0, "%s at %s: %s contended with no flow there", truth_text(finding, "type"), root,
+			err_set(why, 0, "%s at %s: %s contended with no flow there", json_text(finding, "type"), root,
 				name);
 			return false;
 		}
@@ -402,7 +402,7 @@ pauses_borne_out(const struct truth *truth, const json_t *finding, struct err *w
 	json_array_foreach(json_object_get(finding, "ports"), i, port)
 		paused |= truth_paused_ns(truth, json_string_value(port)) > 0;
 	if (!paused)
-		err_set(why, 0, "pfc-backpressure from %s: no port was paused", truth_text(finding, "root"));
+		err_set(why, 0, "pfc-backpressure from %s: no port was paused", json_text(finding, "root"));
 	return paused && culprits_contended(truth, finding, NULL, why);
 }
 
@@ -411,14 +411,14 @@ static bool
 overtaking_borne_out(const struct truth *truth, const json_t *finding, struct err *why)
 {
 	const json_t *flows = json_object_get(finding, "flows"), *flow;
-	const char *root = truth_text(finding, "root");
+	const char *root = json_text(finding, "root");
 	bool borne_out = json_array_size(flows) != 0 || truth_overtook(truth, root, NULL);
 	size_t i;
 
 	json_array_foreach(flows, i, flow)
 		borne_out &= truth_overtook(truth, root, json_string_value(flow));
 	if (!borne_out)
-		err_set(why, 0, "%s at %s: nothing of theirs went ahead of data there", truth_text(finding, "type"), root);
+		err_set(why, 0, "%s at %s: nothing of theirs went ahead of data there", json_text(finding, "type"), root);
 	return borne_out;
 }
 
@@ -432,7 +432,7 @@ judge_overtaken(const struct truth *truth, const json_t *finding)
 {
 	struct err why = { 0 };
 
-	return strcmp(truth_text(finding, "type"), "strict-priority") == 0 && overtaking_borne_out(truth, finding, &why);
+	return strcmp(json_text(finding, "type"), "strict-priority") == 0 && overtaking_borne_out(truth, finding, &why);
 }
 
 static bool
@@ -447,8 +447,7 @@ due_to_anomaly(const struct truth *truth, const json_t *finding, struct err *why
 		if (kind != NULL && kind->confirms != NULL && kind->confirms(anomaly, finding))
 			return true;
 	}
-	err_set(why, 0, "%s at %s: nothing of the kind was there", truth_text(finding, "type"),
-		truth_text(finding, "root"));
+	err_set(why, 0, "%s at %s: nothing of the kind was there", json_text(finding, "type"), json_text(finding, "root"));
 	return false;
 }
 
@@ -462,7 +461,7 @@ due_to_anomaly(const struct truth *truth, const json_t *finding, struct err *why
 static bool
 judge_confirms(const struct truth *truth, const json_t *finding, struct err *why)
 {
-	const char *type = truth_text(finding, "type");
+	const char *type = json_text(finding, "type");
 
 	if (strcmp(type, "flow-contention") == 0)
 		return queue_borne_out(truth, finding, why);
@@ -473,7 +472,7 @@ judge_confirms(const struct truth *truth, const json_t *finding, struct err *why
 	if (strcmp(type, "strict-priority") == 0)
 		return overtaking_borne_out(truth, finding, why);
 	if (strcmp(type, "load-imbalance") == 0 &&
-	    truth_lists(json_object_get(truth->meaning, "imbalanced"), truth_text(finding, "root")))
+	    json_lists(json_object_get(truth->meaning, "imbalanced"), json_text(finding, "root")))
 		return queue_borne_out(truth, finding, why);
 	return due_to_anomaly(truth, finding, why);
 }
@@ -493,7 +492,7 @@ judge_is_right(const struct truth *truth, struct err *why)
 		const struct anomaly_kind *kind = judge_kind(anomaly);
 
 		if (kind == NULL || !kind->affects(truth, anomaly)) {
-			err_set(why, 0, "%s did not touch the collective", truth_text(anomaly, "kind"));
+			err_set(why, 0, "%s did not touch the collective", json_text(anomaly, "kind"));
 			return false;
 		}
 		network |= !kind->in_hosts;
@@ -584,7 +583,7 @@ score_verdict(const struct truth *truth, const json_t *verdict, struct err *why)
 	const json_t *findings = json_object_get(verdict, "findings"), *claim = first_claim(truth, findings);
 
 	if (json_array_size(truth->anomalies) == 0 && claim != NULL) {
-		err_set(why, 0, "%s at %s, where nothing is wrong", truth_text(claim, "type"), truth_text(claim, "root"));
+		err_set(why, 0, "%s at %s, where nothing is wrong", json_text(claim, "type"), json_text(claim, "root"));
 		return OUTCOME_FP;
 	}
 	if (all_borne_out(truth, findings, why) && all_found(truth, findings, why) &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "eval/runner.h"
+#include "eval/eval.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -14,56 +14,14 @@
 #include "common/log.h"
 #include "common/run_files.h"
 #include "eval/case_result.h"
-#include "eval/eval.h"
-#include "eval/job.h"
 #include "eval/judge.h"
 #include "eval/place.h"
 #include "scenario/scenario.h"
-
-/* How far an evaluation is, on stderr (common/log.h). */
-
-struct eval_progress {
-	uint32_t expected, done, wrong; /* wrong: no true positive */
-	uint64_t start_ns;
-};
-
-/* @param expected  runs */
-static void
-eval_progress_begin(struct eval_progress *progress, uint32_t expected)
-{
-	progress->expected = expected;
-	progress->start_ns = clock_now_ns();
-}
-
-static void
-eval_progress_done(struct eval_progress *progress, bool wrong)
-{
-	progress->done++;
-	progress->wrong += wrong;
-}
-
-static void
-eval_progress_show(const struct eval_progress *progress)
-{
-	double elapsed_s = (double)(clock_now_ns() - progress->start_ns) / 1e9;
-	double left_s = progress->done != 0 ? elapsed_s / progress->done * (progress->expected - progress->done) : 0;
-	char left[48] = "";
-
-	if (progress->done != 0)
-		snprintf(left, sizeof(left), ", about %.0f:%02.0f min left", (double)((uint64_t)left_s / 60),
-			 (double)((uint64_t)left_s % 60));
-	progress_line("%u of %u runs, %u wrong%s", progress->done, progress->expected, progress->wrong, left);
-}
-
-static void
-eval_progress_end(void)
-{
-	progress_line("%s", "");
-}
+#include "twin/rerun/job.h"
 
 /* The cases of an evaluation, and the progress of each. */
 
-/* Policies are run in order; up to next they have been started, or were done before. */
+/* Policies are run in order; up to next they have been started, were done before, or are of another shard. */
 struct item {
 	const struct family *family;
 	uint32_t index, attempt;
@@ -98,7 +56,7 @@ is_there(const struct eval *eval, const struct item *item)
 		return false;
 	eval_case_dir(eval, item->family, item->index, "case.cfg", path, sizeof(path));
 	eval_case_dir(eval, item->family, item->index, NULL, dir, sizeof(dir));
-	if (case_result_check(dir, EVAL_TRUTH, JOB_DONE, &err) < 0 || truth_load(&truth, dir, EVAL_TRUTH, &err) < 0)
+	if (job_check(dir, EVAL_TRUTH, JOB_DONE, &err) < 0 || truth_load(&truth, dir, EVAL_TRUTH, &err) < 0)
 		return false;
 	truth_fini(&truth);
 	scenario = scenario_load(&options, &err);
@@ -135,6 +93,8 @@ items_init(struct items *items, const struct eval *eval, struct err *err)
 			item->attempt =
 				attempt >= 0 ? (uint32_t)attempt : store_next_attempt(eval->store, item->family->name, i);
 			skip_done(item, eval);
+			if (!shard_has(eval->shard, items->count - 1))
+				item->next = eval->npolicies;
 			if (attempt >= 0 && item->next < eval->npolicies && is_there(eval, item))
 				item->state = ITEM_RIGHT;
 		}
@@ -270,9 +230,19 @@ struct runner {
 	struct items items;
 	struct slot slots[EVAL_MAX_JOBS];
 	uint32_t broken; /* runs */
-	struct eval_progress progress;
+	struct runs_progress progress;
+	uint32_t wrong; /* runs without a true positive */
 	struct err *err;
 };
+
+static void
+show_progress(const struct runner *runner)
+{
+	char wrong[32];
+
+	snprintf(wrong, sizeof(wrong), ", %u wrong", runner->wrong);
+	runs_progress_show(&runner->progress, wrong);
+}
 
 char *
 eval_case_dir(const struct eval *eval, const struct family *family, uint32_t index, const char *folder, char *buf,
@@ -353,7 +323,7 @@ run_broke(struct runner *runner, const struct item *item, const char *folder, ui
 	char dir[PATH_MAX];
 
 	runner->progress.expected -= lost;
-	eval_progress_end();
+	runs_progress_end();
 	log_warning("%s failed: %s; see log.txt there",
 		    eval_case_dir(runner->eval, item->family, item->index, folder, dir, sizeof(dir)), why->text);
 	if (++runner->broken < MAX_BROKEN)
@@ -369,7 +339,7 @@ truth_ended(struct runner *runner, struct item *item, int status)
 	char dir[PATH_MAX];
 
 	eval_case_dir(eval, item->family, item->index, NULL, dir, sizeof(dir));
-	if (case_result_check(dir, EVAL_TRUTH, status, &why) < 0) {
+	if (job_check(dir, EVAL_TRUTH, status, &why) < 0) {
 		case_result_forget_truth(dir);
 		item->state = ITEM_BROKEN;
 		return run_broke(runner, item, EVAL_TRUTH, eval->npolicies - item->next, &why);
@@ -391,7 +361,7 @@ policy_ended(struct runner *runner, const struct slot *slot, int status)
 	snprintf(run.policy, sizeof(run.policy), "%s", slot->policy);
 	run.wall_s = (double)(clock_now_ns() - slot->start_ns) / 1e9;
 	eval_case_dir(eval, slot->item->family, slot->item->index, NULL, dir, sizeof(dir));
-	ret = case_result_check(dir, fabric, status, &why);
+	ret = job_check(dir, fabric, status, &why);
 	if (ret == 0)
 		ret = case_result(dir, fabric, &run, &why);
 	if (ret == -ENODATA)
@@ -401,7 +371,8 @@ policy_ended(struct runner *runner, const struct slot *slot, int status)
 	case_result_tidy(dir, slot->policy, run.outcome != OUTCOME_TP);
 	if (strcmp(fabric, slot->policy) != 0)
 		case_result_tidy(dir, fabric, run.outcome != OUTCOME_TP);
-	eval_progress_done(&runner->progress, run.outcome != OUTCOME_TP);
+	runner->progress.done++;
+	runner->wrong += run.outcome != OUTCOME_TP;
 	return store_add_run(eval->store, &run, runner->err);
 }
 
@@ -413,7 +384,7 @@ ended(void *ctx, uint32_t number, int status, struct err *err)
 	int ret = slot->policy == NULL ? truth_ended(runner, slot->item, status) : policy_ended(runner, slot, status);
 
 	(void)err;
-	eval_progress_show(&runner->progress);
+	show_progress(runner);
 	return ret;
 }
 
@@ -434,11 +405,13 @@ runner_run(const struct eval *eval, struct err *err)
 	runner->source = eval->source;
 	runner->source.network = runner->network;
 	ret = runner->network != NULL ? items_init(&runner->items, eval, err) : -EINVAL;
-	eval_progress_begin(&runner->progress, items_left(&runner->items));
-	eval_progress_show(&runner->progress);
+	runs_progress_begin(&runner->progress, items_left(&runner->items));
+	show_progress(runner);
+	if (ret == 0)
+		ret = shard_check(eval->shard, items_left(&runner->items), err);
 	if (ret == 0)
 		ret = pool_run(eval->jobs, &ops, runner, err);
-	eval_progress_end();
+	runs_progress_end();
 	if (ret == 0)
 		ret = (int)runner->broken;
 	scenario_destroy(runner->network);

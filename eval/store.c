@@ -13,12 +13,11 @@
 #include "common/err.h"
 #include "common/hash.h"
 #include "eval/judge.h"
+#include "twin/rerun/results.h"
 
 struct store {
 	sqlite3 *db;
 };
-
-#define WAIT_LIMIT_MS 60000 /* for other programs that read or write the store */
 
 static const char schema[] =
 	"CREATE TABLE IF NOT EXISTS evaluation (seed INTEGER NOT NULL, scale REAL NOT NULL, sets TEXT NOT NULL);"
@@ -27,91 +26,28 @@ static const char schema[] =
 	" PRIMARY KEY (family, idx, attempt));"
 	"CREATE TABLE IF NOT EXISTS runs (family TEXT, idx INTEGER, policy TEXT, outcome TEXT, why TEXT,"
 	" telemetry_bytes INTEGER, collected_bytes INTEGER, bandwidth_bytes INTEGER, polls INTEGER, hops INTEGER,"
-	" cpu_s REAL, wall_s REAL, PRIMARY KEY (family, idx, policy));"
-	"CREATE TABLE IF NOT EXISTS reruns (family TEXT, idx INTEGER, without INTEGER, job INTEGER, time_ns INTEGER,"
-	" complete INTEGER, PRIMARY KEY (family, idx, without, job));";
+	" cpu_s REAL, wall_s REAL, PRIMARY KEY (family, idx, policy));";
 
 #define RUN_COLUMNS                                                                                                        \
 	"family, idx, policy, outcome, why, telemetry_bytes, collected_bytes, bandwidth_bytes, polls, hops, cpu_s, wall_s"
-
-static int
-failed(struct store *store, struct err *err)
-{
-	const char *path = sqlite3_db_filename(store->db, "main");
-
-	return err_set(err, -EIO, "%s: %s", path != NULL ? path : "eval.sqlite", sqlite3_errmsg(store->db));
-}
-
-static sqlite3_stmt *
-prepare(struct store *store, const char *sql)
-{
-	sqlite3_stmt *stmt = NULL;
-
-	sqlite3_prepare_v2(store->db, sql, -1, &stmt, NULL);
-	return stmt;
-}
-
-/* Runs a statement that gives no rows, and ends it. */
-static int
-finish(struct store *store, sqlite3_stmt *stmt, struct err *err)
-{
-	int ret = stmt != NULL && sqlite3_step(stmt) == SQLITE_DONE ? 0 : failed(store, err);
-
-	sqlite3_finalize(stmt);
-	return ret;
-}
-
-/* The one number that a query gives, and ends it. @return fallback: it gives none */
-static int64_t
-number(sqlite3_stmt *stmt, int64_t fallback)
-{
-	int64_t value = stmt != NULL && sqlite3_step(stmt) == SQLITE_ROW ? sqlite3_column_int64(stmt, 0) : fallback;
-
-	sqlite3_finalize(stmt);
-	return value;
-}
-
-/* Is all of it there, as this program writes it? @return 0 or -EINVAL with err set */
-static int
-check(struct store *store, struct err *err)
-{
-	static const char *const tables[] = { "SELECT attempt FROM cases WHERE family = '' AND idx = 0",
-					      "SELECT why FROM excluded WHERE family = '' AND idx = 0 AND attempt = 0",
-					      "SELECT " RUN_COLUMNS " FROM runs",
-					      "SELECT family, idx, without, job, time_ns, complete FROM reruns" };
-	sqlite3_stmt *stmt = prepare(store, "PRAGMA quick_check(1)");
-	bool sound = stmt != NULL && sqlite3_step(stmt) == SQLITE_ROW &&
-		     strcmp((const char *)sqlite3_column_text(stmt, 0), "ok") == 0;
-	const char *path = sqlite3_db_filename(store->db, "main");
-
-	sqlite3_finalize(stmt);
-	for (size_t i = 0; i < ARRAY_LEN(tables); i++) {
-		stmt = prepare(store, tables[i]);
-		sound = sound && stmt != NULL;
-		sqlite3_finalize(stmt);
-	}
-	return sound ? 0
-		     : err_set(err, -EINVAL,
-			       "%s is damaged or not of this version; remove its directory, or give another --out", path);
-}
 
 /* The first program to open it records the evaluation's options; all others must have the same. */
 static int
 belong(struct store *store, uint64_t seed, double scale, const char *sets, struct err *err)
 {
-	sqlite3_stmt *stmt =
-		prepare(store, "INSERT INTO evaluation SELECT ?, ?, ? WHERE NOT EXISTS (SELECT 1 FROM evaluation)");
+	sqlite3_stmt *stmt = results_prepare(
+		store->db, "INSERT INTO evaluation SELECT ?, ?, ? WHERE NOT EXISTS (SELECT 1 FROM evaluation)");
 	int ret;
 
 	sqlite3_bind_int64(stmt, 1, (int64_t)seed);
 	sqlite3_bind_double(stmt, 2, scale);
 	sqlite3_bind_text(stmt, 3, sets, -1, SQLITE_STATIC);
-	ret = finish(store, stmt, err);
+	ret = results_finish(store->db, stmt, err);
 	if (ret < 0)
 		return ret;
-	stmt = prepare(store, "SELECT seed, scale, sets FROM evaluation");
+	stmt = results_prepare(store->db, "SELECT seed, scale, sets FROM evaluation");
 	if (sqlite3_step(stmt) != SQLITE_ROW)
-		ret = failed(store, err);
+		ret = results_failed(store->db, err);
 	else if (sqlite3_column_int64(stmt, 0) != (int64_t)seed || sqlite3_column_double(stmt, 1) != scale ||
 		 strcmp((const char *)sqlite3_column_text(stmt, 2), sets) != 0)
 		ret = err_set(err, -EEXIST, "%s holds seed %lld at scale %g%s%s; ask for the same, or give another --out",
@@ -125,19 +61,18 @@ belong(struct store *store, uint64_t seed, double scale, const char *sets, struc
 struct store *
 store_open(const char *path, uint64_t seed, double scale, const char *sets, struct err *err)
 {
+	static const char *const probes[] = { "SELECT attempt FROM cases WHERE family = '' AND idx = 0",
+					      "SELECT why FROM excluded WHERE family = '' AND idx = 0 AND attempt = 0",
+					      "SELECT " RUN_COLUMNS " FROM runs", NULL };
 	struct store *store = calloc(1, sizeof(*store));
 
 	if (store == NULL) {
 		err_set(err, -ENOMEM, "out of memory");
 		return NULL;
 	}
-	if (sqlite3_open(path, &store->db) != SQLITE_OK || sqlite3_busy_timeout(store->db, WAIT_LIMIT_MS) != SQLITE_OK) {
-		err_set(err, -EIO, "%s in %s", sqlite3_errmsg(store->db), path);
-	} else if (sqlite3_exec(store->db, schema, NULL, NULL, NULL) != SQLITE_OK) {
-		failed(store, err);
-	} else if (check(store, err) == 0 && belong(store, seed, scale, sets, err) == 0) {
+	store->db = results_open(path, schema, probes, err);
+	if (store->db != NULL && belong(store, seed, scale, sets, err) == 0)
 		return store;
-	}
 	store_close(store);
 	return NULL;
 }
@@ -161,28 +96,29 @@ bind_case(sqlite3_stmt *stmt, const char *family, uint32_t index)
 int
 store_add_case(struct store *store, const char *family, uint32_t index, uint32_t attempt, struct err *err)
 {
-	sqlite3_stmt *stmt = prepare(store, "INSERT OR REPLACE INTO cases VALUES (?, ?, ?)");
+	sqlite3_stmt *stmt = results_prepare(store->db, "INSERT OR REPLACE INTO cases VALUES (?, ?, ?)");
 
 	bind_case(stmt, family, index);
 	sqlite3_bind_int64(stmt, 3, attempt);
-	return finish(store, stmt, err);
+	return results_finish(store->db, stmt, err);
 }
 
 int
 store_exclude(struct store *store, const char *family, uint32_t index, uint32_t attempt, const char *why, struct err *err)
 {
-	sqlite3_stmt *stmt = prepare(store, "INSERT OR REPLACE INTO excluded VALUES (?, ?, ?, ?)");
+	sqlite3_stmt *stmt = results_prepare(store->db, "INSERT OR REPLACE INTO excluded VALUES (?, ?, ?, ?)");
 
 	bind_case(stmt, family, index);
 	sqlite3_bind_int64(stmt, 3, attempt);
 	sqlite3_bind_text(stmt, 4, why, -1, SQLITE_STATIC);
-	return finish(store, stmt, err);
+	return results_finish(store->db, stmt, err);
 }
 
 int
 store_add_run(struct store *store, const struct store_run *run, struct err *err)
 {
-	sqlite3_stmt *stmt = prepare(store, "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+	sqlite3_stmt *stmt =
+		results_prepare(store->db, "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
 
 	bind_case(stmt, run->family, run->index);
 	sqlite3_bind_text(stmt, 3, run->policy, -1, SQLITE_STATIC);
@@ -195,75 +131,45 @@ store_add_run(struct store *store, const struct store_run *run, struct err *err)
 	sqlite3_bind_int64(stmt, 10, (int64_t)run->hops);
 	sqlite3_bind_double(stmt, 11, run->cpu_s);
 	sqlite3_bind_double(stmt, 12, run->wall_s);
-	return finish(store, stmt, err);
-}
-
-int
-store_add_rerun(struct store *store, const struct store_rerun *rerun, struct err *err)
-{
-	sqlite3_stmt *stmt = prepare(store, "INSERT OR REPLACE INTO reruns VALUES (?, ?, ?, ?, ?, ?)");
-
-	bind_case(stmt, rerun->family, rerun->index);
-	sqlite3_bind_int64(stmt, 3, (int64_t)rerun->without);
-	sqlite3_bind_int64(stmt, 4, rerun->job);
-	sqlite3_bind_int64(stmt, 5, (int64_t)rerun->time_ns);
-	sqlite3_bind_int64(stmt, 6, rerun->complete);
-	return finish(store, stmt, err);
-}
-
-bool
-store_find_rerun(struct store *store, struct store_rerun *rerun)
-{
-	sqlite3_stmt *stmt = prepare(
-		store, "SELECT time_ns, complete FROM reruns WHERE family = ? AND idx = ? AND without = ? AND job = ?");
-	bool found;
-
-	bind_case(stmt, rerun->family, rerun->index);
-	sqlite3_bind_int64(stmt, 3, (int64_t)rerun->without);
-	sqlite3_bind_int64(stmt, 4, rerun->job);
-	found = stmt != NULL && sqlite3_step(stmt) == SQLITE_ROW;
-	rerun->time_ns = found ? (uint64_t)sqlite3_column_int64(stmt, 0) : 0;
-	rerun->complete = found && sqlite3_column_int64(stmt, 1) != 0;
-	sqlite3_finalize(stmt);
-	return found;
+	return results_finish(store->db, stmt, err);
 }
 
 int64_t
 store_attempt(struct store *store, const char *family, uint32_t index)
 {
-	sqlite3_stmt *stmt = prepare(store, "SELECT attempt FROM cases WHERE family = ? AND idx = ?");
+	sqlite3_stmt *stmt = results_prepare(store->db, "SELECT attempt FROM cases WHERE family = ? AND idx = ?");
 
 	bind_case(stmt, family, index);
-	return number(stmt, -1);
+	return results_number(stmt, -1);
 }
 
 uint32_t
 store_next_attempt(struct store *store, const char *family, uint32_t index)
 {
-	sqlite3_stmt *stmt =
-		prepare(store, "SELECT ifnull(max(attempt), -1) + 1 FROM excluded WHERE family = ? AND idx = ?");
+	sqlite3_stmt *stmt = results_prepare(
+		store->db, "SELECT ifnull(max(attempt), -1) + 1 FROM excluded WHERE family = ? AND idx = ?");
 
 	bind_case(stmt, family, index);
-	return (uint32_t)number(stmt, 0);
+	return (uint32_t)results_number(stmt, 0);
 }
 
 uint32_t
 store_excluded(struct store *store, const char *family, uint32_t cases)
 {
-	sqlite3_stmt *stmt = prepare(store, "SELECT count(*) FROM excluded WHERE family = ? AND idx < ?");
+	sqlite3_stmt *stmt = results_prepare(store->db, "SELECT count(*) FROM excluded WHERE family = ? AND idx < ?");
 
 	bind_case(stmt, family, cases);
-	return (uint32_t)number(stmt, 0);
+	return (uint32_t)results_number(stmt, 0);
 }
 
 bool
 store_has_run(struct store *store, const char *family, uint32_t index, const char *policy)
 {
-	sqlite3_stmt *stmt = prepare(store, "SELECT 1 FROM runs WHERE family = ? AND idx = ? AND policy = ?");
+	sqlite3_stmt *stmt = results_prepare(store->db, "SELECT 1 FROM runs WHERE family = ? AND idx = ? AND policy = ?");
 
 	bind_case(stmt, family, index);
 	sqlite3_bind_text(stmt, 3, policy, -1, SQLITE_STATIC);
-	return number(stmt, 0) != 0;
+	return results_number(stmt, 0) != 0;
 }
 
 static enum outcome
@@ -298,8 +204,8 @@ int64_t
 store_runs(struct store *store, const char *family, const char *policy, uint32_t cases, struct store_run **runs,
 	   struct err *err)
 {
-	sqlite3_stmt *stmt =
-		prepare(store, "SELECT " RUN_COLUMNS " FROM runs WHERE family = ? AND idx < ? AND policy = ? ORDER BY idx");
+	sqlite3_stmt *stmt = results_prepare(
+		store->db, "SELECT " RUN_COLUMNS " FROM runs WHERE family = ? AND idx < ? AND policy = ? ORDER BY idx");
 	int64_t count = 0;
 	int step;
 
@@ -313,7 +219,7 @@ store_runs(struct store *store, const char *family, const char *policy, uint32_t
 	while ((step = sqlite3_step(stmt)) == SQLITE_ROW && count < cases)
 		read_run(stmt, &(*runs)[count++]);
 	if (step != SQLITE_DONE) {
-		count = failed(store, err);
+		count = results_failed(store->db, err);
 		free(*runs);
 		*runs = NULL;
 	}
@@ -324,7 +230,7 @@ store_runs(struct store *store, const char *family, const char *policy, uint32_t
 int
 store_each_run(struct store *store, void (*each)(void *ctx, const struct store_run *run), void *ctx, struct err *err)
 {
-	sqlite3_stmt *stmt = prepare(store, "SELECT " RUN_COLUMNS " FROM runs ORDER BY family, policy, idx");
+	sqlite3_stmt *stmt = results_prepare(store->db, "SELECT " RUN_COLUMNS " FROM runs ORDER BY family, policy, idx");
 	struct store_run run;
 	int step, ret;
 
@@ -332,7 +238,7 @@ store_each_run(struct store *store, void (*each)(void *ctx, const struct store_r
 		read_run(stmt, &run);
 		each(ctx, &run);
 	}
-	ret = step == SQLITE_DONE ? 0 : failed(store, err);
+	ret = step == SQLITE_DONE ? 0 : results_failed(store->db, err);
 	sqlite3_finalize(stmt);
 	return ret;
 }

@@ -26,16 +26,6 @@ struct store_run {
 	double cpu_s, wall_s;
 };
 
-/* A case run again without some of its suspects: when a job was done. */
-struct store_rerun {
-	const char *family;
-	uint32_t index;
-	uint64_t without; /* a mask of suspects */
-	uint32_t job;
-	uint64_t time_ns; /* since the job's start; until the end of the run where it was not done */
-	bool complete;
-};
-
 /*
  * Opens or makes a store.
  * @param sets  shape (none: the paper's) and sets, as one text: " --shape k6 --set switch.pfc.alpha=0.5"
@@ -45,7 +35,6 @@ struct store *store_open(const char *path, uint64_t seed, double scale, const ch
 void store_close(struct store *store);
 
 /* All of these: 0, or -EIO with err set. */
-int store_add_rerun(struct store *store, const struct store_rerun *rerun, struct err *err);
 int store_add_case(struct store *store, const char *family, uint32_t index, uint32_t attempt, struct err *err);
 int store_exclude(struct store *store, const char *family, uint32_t index, uint32_t attempt, const char *why,
 		  struct err *err);
@@ -58,9 +47,6 @@ uint32_t store_next_attempt(struct store *store, const char *family, uint32_t in
 /* How many cases of a family with indices below this were excluded. */
 uint32_t store_excluded(struct store *store, const char *family, uint32_t cases);
 bool store_has_run(struct store *store, const char *family, uint32_t index, const char *policy);
-
-/* @param rerun  all up to job is set, the rest is filled in @return whether there is one */
-bool store_find_rerun(struct store *store, struct store_rerun *rerun);
 
 /*
  * The runs of a family under a policy, by index.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "eval/summary.h"
+#include "eval/eval.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -13,7 +13,6 @@
 #include "common/outfile.h"
 #include "common/printable.h"
 #include "emulation/outputs/outputs.h"
-#include "eval/eval.h"
 
 /* Runs of several families, one after another. */
 struct rows {

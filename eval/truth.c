@@ -64,30 +64,10 @@ truth_fini(struct truth *truth)
 	*truth = (struct truth){ 0 };
 }
 
-const char *
-truth_text(const json_t *object, const char *key)
-{
-	const char *text = json_string_value(json_object_get(object, key));
-
-	return text != NULL ? text : "";
-}
-
-bool
-truth_lists(const json_t *array, const char *text)
-{
-	const json_t *entry;
-	size_t i;
-
-	json_array_foreach(array, i, entry)
-		if (strcmp(json_string_value(entry), text) == 0)
-			return true;
-	return false;
-}
-
 bool
 truth_is_collective(const struct truth *truth, const char *flow)
 {
-	return truth_lists(truth->collective_flows, flow);
+	return json_lists(truth->collective_flows, flow);
 }
 
 /* The other flow of a contention; NULL: the flow has no part in it. */
@@ -159,9 +139,9 @@ truth_overtook(const struct truth *truth, const char *port, const char *flow)
 	size_t i;
 
 	json_array_foreach(json_object_get(truth->fabric, "overtakings"), i, entry) {
-		const char *by = truth_text(entry, "flow");
+		const char *by = json_text(entry, "flow");
 
-		if (strcmp(truth_text(entry, "port"), port) == 0 &&
+		if (strcmp(json_text(entry, "port"), port) == 0 &&
 		    (flow != NULL ? strcmp(by, flow) == 0 : !truth_is_collective(truth, by)))
 			return true;
 	}
@@ -214,7 +194,7 @@ contention_span(const struct truth *truth, const char *port)
 	json_array_foreach(json_object_get(truth->fabric, "contentions"), i, contention) {
 		struct span span = span_of(contention);
 
-		if (strcmp(truth_text(contention, "port"), port) != 0)
+		if (strcmp(json_text(contention, "port"), port) != 0)
 			continue;
 		all.first_ns = fmin(all.first_ns, span.first_ns);
 		all.last_ns = fmax(all.last_ns, span.last_ns);
@@ -233,7 +213,7 @@ held_ns(const struct truth *truth, const json_t *pause, struct span time)
 	json_array_foreach(json_object_get(pause, "held"), i, held) {
 		struct span span = span_of(held);
 
-		if (truth_is_collective(truth, truth_text(held, "flow")) && span.first_ns <= time.last_ns &&
+		if (truth_is_collective(truth, json_text(held, "flow")) && span.first_ns <= time.last_ns &&
 		    time.first_ns <= span.last_ns)
 			longest_ns = fmax(longest_ns, number(held, "held_ns"));
 	}
@@ -273,18 +253,18 @@ truth_pauses_lead(const struct truth *truth, const char *root, const json_t *por
 	while (grown) {
 		grown = false;
 		json_array_foreach(pauses, i, pause) {
-			const char *by = truth_text(pause, "by");
+			const char *by = json_text(pause, "by");
 			bool leads = port_is_of(root, by), known = false;
 
 			json_array_foreach(reached, k, other) {
-				leads |= port_is_of(truth_text(other, "port"), by);
+				leads |= port_is_of(json_text(other, "port"), by);
 				known |= other == pause;
 			}
 			if (!leads || known)
 				continue;
 			json_array_append(reached, (json_t *)pause);
 			grown = true;
-			found |= truth_lists(ports, truth_text(pause, "port")) &&
+			found |= json_lists(ports, json_text(pause, "port")) &&
 				 held_ns(truth, pause, time) >= truth->earnest_ns;
 		}
 	}

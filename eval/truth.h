@@ -11,6 +11,7 @@
 #include <jansson.h>
 
 #include "common/err.h"
+#include "twin/rerun/text.h"
 
 /*
  * The least effect: from this part of a step's time on, and for a base RTT at least, two flows share a queue, or a
@@ -73,8 +74,6 @@ bool truth_paused_at_end(const struct truth *truth, const char *port);
 /* Was one of these ports (array of names) paused for at least the least effect? */
 bool truth_any_paused(const struct truth *truth, const json_t *ports);
 
-/* @return the object's string of that key; "" if it has none */
-const char *truth_text(const json_t *object, const char *key);
 /*
  * Do pauses lead from a switch to one of these ports? The switch pauses ports that send to it, their switches others
  * that send to them, and so on; the last is one of the ports, and held up a flow of the collective for at least the
@@ -82,5 +81,3 @@ const char *truth_text(const json_t *object, const char *key);
  * @param root  a port of the switch
  */
 bool truth_pauses_lead(const struct truth *truth, const char *root, const json_t *ports);
-/* Is the string one of the array's? */
-bool truth_lists(const json_t *array, const char *text);

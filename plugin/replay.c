@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "plugin/replay.h"
+#include "plugin/session.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,8 +11,7 @@
 #include "common/spool.h"
 #include "common/units.h"
 #include "common/wire/record.h"
-#include "plugin/report.h"
-#include "plugin/session.h"
+#include "plugin/account.h"
 
 /* A recording with more epochs is replayed up to this one only. */
 #define MOST_TURNS 10000000ULL

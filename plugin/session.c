@@ -22,7 +22,7 @@
 #include "common/printable.h"
 #include "common/stall_timer.h"
 #include "common/units.h"
-#include "plugin/finding.h"
+#include "plugin/account.h"
 
 /* ---- the process of a program ---- */
 

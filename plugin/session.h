@@ -8,10 +8,13 @@
  */
 #pragma once
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "common/err.h"
 #include "plugin/account.h"
+#include "plugin/bounds.h"
 
 /*
  * The requests of a program. Each @return 0; -EINVAL with err: there is no such thing; another negative value with
@@ -91,3 +94,16 @@ void plugin_session_close(struct plugin_session *session);
 
 /* Reports its refused requests and its losses on stderr; of a live run also that it was left out. */
 void plugin_session_log(const struct plugin_session *session, bool live);
+
+/* Plugin diagnosers over a recording: the same bytes and turns as in the run, but nothing can be polled. */
+
+/*
+ * @param records  a recorded stream's path; the diagnosis checks its contents
+ * @param paths    [count] of programs
+ * @param report   path of the output, plugins.json
+ * @param hurried  NULL, or called during each wait
+ * @return 0, also where programs were left out, which the report names; or negative errno with err set; -EINVAL: a
+ *         program cannot be run, or there are too many
+ */
+int plugin_replay(const char *records, const char *const *paths, uint32_t count, const char *report, bool (*hurried)(void),
+		  struct err *err);

@@ -5,9 +5,12 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/array.h"
+#include "dpswitch/pipeline/settings.h"
+#include "rxe-hosts/roce/cc/cc.h"
 
 struct profile_cfg {
 	struct cfg_where where;
@@ -16,13 +19,13 @@ struct profile_cfg {
 
 static const struct cfg_field switch_fields[] = {
 	CFG_FIELD(
-		"profile", CFG_ENUM, offsetof(struct profile_cfg, value), .def = "ns3", .choices = switch_profile_choices,
+		"profile", CFG_ENUM, offsetof(struct profile_cfg, value), .def = "auto", .choices = switch_profile_choices,
 		.doc = "The switch whose values the keys of switch, switch.pfc and switch.ecn have that the scenario does "
 		       "not give (docs/profiles.md)"),
 };
 
 static const struct cfg_field host_fields[] = {
-	CFG_FIELD("profile", CFG_ENUM, offsetof(struct profile_cfg, value), .def = "ns3", .choices = host_profile_choices,
+	CFG_FIELD("profile", CFG_ENUM, offsetof(struct profile_cfg, value), .def = "auto", .choices = host_profile_choices,
 		  .doc = "The NIC whose values the keys of host and host.dcqcn have that the scenario does not give "
 			 "(docs/profiles.md)"),
 };
@@ -32,6 +35,15 @@ const struct cfg_table switch_profile_cfg = {
 	.size = sizeof(struct profile_cfg),
 	.fields = switch_fields,
 	.nfields = ARRAY_LEN(switch_fields),
+};
+
+const struct cfg_table switches_profile_cfg = {
+	.path = "switches",
+	.list = true,
+	.size = sizeof(struct profile_cfg),
+	.fields = switch_fields,
+	.nfields = ARRAY_LEN(switch_fields),
+	.over = "switch",
 };
 
 const struct cfg_table host_profile_cfg = {
@@ -51,6 +63,9 @@ static const struct pair {
 	{ .rate_bps = 400000000000, .on_switches = "tomahawk5", .on_hosts = "cx7" },
 	{ .rate_bps = UINT64_MAX, .on_switches = "tomahawk5", .on_hosts = "thor-ultra" },
 };
+
+/* Hosts with their own kernel have links as fast as a machine can imitate, and buffers in proportion. */
+static const struct pair scaled = { .on_switches = "ns3", .on_hosts = "ns3" };
 
 static const struct pair *
 pair_of(const struct topo *topo)
@@ -74,8 +89,18 @@ profile_find(const struct profile *profiles, const char *name)
 	return NULL;
 }
 
+bool
+profiles_have_chip(uint64_t buffer_bytes)
+{
+	for (const struct profile *profile = switch_profiles; profile->name != NULL; profile++)
+		if (profile->buffer_bytes == buffer_bytes && buffer_bytes != 0)
+			return true;
+	return false;
+}
+
+/* @param path  of the group that has what the profile has in its group from_path */
 static int
-apply(struct cfg *cfg, const struct profile *profile, struct err *err)
+apply(struct cfg *cfg, const char *path, const struct profile *profile, const char *from_path, struct err *err)
 {
 	struct cfg *from = cfg_load_string(profile->text, profile->file, err);
 	char origin[64];
@@ -84,7 +109,7 @@ apply(struct cfg *cfg, const struct profile *profile, struct err *err)
 	if (from == NULL)
 		return -EINVAL;
 	snprintf(origin, sizeof(origin), "profile %s", profile->name);
-	ret = cfg_add_missing(cfg, from, origin, err);
+	ret = cfg_add_missing(cfg, path, from, from_path, origin, err);
 	cfg_destroy(from);
 	return ret;
 }
@@ -102,14 +127,81 @@ apply_word(struct cfg *cfg, const struct cfg_table *table, const struct profile 
 		return ret;
 	profile = word.value == PROFILE_AUTO ? profile_find(profiles, chosen) : &profiles[word.value - 1];
 	assert(profile != NULL && "a row of pairs[]");
-	return apply(cfg, profile, err);
+	return apply(cfg, "", profile, "", err);
+}
+
+/* Elements of "switches" that name a profile of their own. */
+static int
+apply_elements(struct cfg *cfg, const char *chosen, struct err *err)
+{
+	const struct switches_group *groups;
+	void *bound = NULL;
+	size_t count = 0;
+	int ret = cfg_bind_list(cfg, &switches_cfg, NULL, &bound, &count, err);
+
+	groups = bound;
+	for (size_t i = 0; ret == 0 && i < count; i++) {
+		struct profile_cfg word = { .value = PROFILE_AUTO };
+		char path[CFG_WHERE_PATH];
+
+		if (!cfg_has(&groups[i].where, "profile"))
+			continue;
+		ret = cfg_bind_over(&groups[i].where, &switches_profile_cfg, &word, err);
+		if (ret == 0)
+			ret = apply(cfg, cfg_where_path(&groups[i].where, path),
+				    word.value == PROFILE_AUTO ? profile_find(switch_profiles, chosen)
+							       : &switch_profiles[word.value - 1],
+				    "switch", err);
+	}
+	free(bound);
+	return ret;
+}
+
+struct cc_word {
+	struct cfg_where where;
+	int cc; /* enum cc_kind */
+};
+
+static const struct cfg_field cc_fields[] = {
+	CFG_FIELD("cc", CFG_ENUM, offsetof(struct cc_word, cc), .choices = cc_choices),
+};
+
+static const struct cfg_table cc_table = {
+	.path = "host",
+	.size = sizeof(struct cc_word),
+	.fields = cc_fields,
+	.nfields = ARRAY_LEN(cc_fields),
+};
+
+/* A NIC's coalesced ACKs are for its own congestion control: one that the scenario names may live on every ACK. */
+static int
+ack_each(struct cfg *cfg, struct err *err)
+{
+	struct cfg_where host = cfg_where_key(cfg, "host");
+	struct cc_word word;
+	struct cfg *from;
+	int ret;
+
+	if (!cfg_has(&host, "cc"))
+		return 0;
+	ret = cfg_bind(cfg, &cc_table, &word, err);
+	if (ret < 0 || cc_algorithms[word.cc]->acked == NULL)
+		return ret;
+	from = cfg_load_string("host = { ack_every = 1; };", "host.cc", err);
+	if (from == NULL)
+		return -EINVAL;
+	ret = cfg_add_missing(cfg, "", from, "", "for host.cc", err);
+	cfg_destroy(from);
+	return ret;
 }
 
 int
-profiles_apply(struct cfg *cfg, const struct topo *topo, struct err *err)
+profiles_apply(struct cfg *cfg, const struct topo *topo, bool kernel_hosts, struct err *err)
 {
-	const struct pair *pair = pair_of(topo);
+	const struct pair *pair = kernel_hosts ? &scaled : pair_of(topo);
 	int ret = apply_word(cfg, &switch_profile_cfg, switch_profiles, pair->on_switches, err);
 
+	ret = ret == 0 ? apply_elements(cfg, pair->on_switches, err) : ret;
+	ret = ret == 0 ? ack_each(cfg, err) : ret;
 	return ret == 0 ? apply_word(cfg, &host_profile_cfg, host_profiles, pair->on_hosts, err) : ret;
 }

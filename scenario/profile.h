@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/cfg/cfg.h"
@@ -16,9 +17,10 @@
 
 /* One of scenario/profiles/, part of the program. */
 struct profile {
-	const char *name; /* NULL: the end of the table */
-	const char *file; /* in messages */
-	const char *text; /* libconfig */
+	const char *name;      /* NULL: the end of the table */
+	const char *file;      /* in messages */
+	const char *text;      /* libconfig */
+	uint64_t buffer_bytes; /* of a switch; 0: sized from its ports */
 };
 
 extern const struct profile switch_profiles[], host_profiles[];
@@ -26,13 +28,19 @@ extern const struct cfg_choice switch_profile_choices[], host_profile_choices[];
 
 /* The key "profile" of the groups "switch" and "host". */
 extern const struct cfg_table switch_profile_cfg, host_profile_cfg;
+/* The same in the elements of "switches"; there it has no default. */
+extern const struct cfg_table switches_profile_cfg;
 
 /* @return the profile of its name, NULL: there is none */
 const struct profile *profile_find(const struct profile *profiles, const char *name);
 
+/* Is it the size of a chip that a profile describes? */
+bool profiles_have_chip(uint64_t buffer_bytes);
+
 /*
  * Adds to a scenario's tree what its profiles have and it does not give.
- * @param topo  its topology, whose fastest link decides where the word is "auto"
+ * @param topo          its topology, whose fastest link decides where the word is "auto"
+ * @param kernel_hosts  some of its hosts have their own kernel
  * @return 0, -EINVAL or -ENOMEM with err set: file:line, the value, the nearest word
  */
-int profiles_apply(struct cfg *cfg, const struct topo *topo, struct err *err);
+int profiles_apply(struct cfg *cfg, const struct topo *topo, bool kernel_hosts, struct err *err);

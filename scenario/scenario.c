@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/array.h"
+#include "common/hash.h"
 #include "common/log.h"
 #include "common/printable.h"
 #include "common/units.h"
@@ -16,6 +17,8 @@
 #include "scenario/scenario_load.h"
 #include "topo/build.h"
 #include "topo/route.h"
+#include "workload/plan.h"
+#include "workload/workload.h"
 
 #define BDP_ALL_HOSTS 1024 /* beyond, pairs would take minutes */
 
@@ -27,17 +30,20 @@ bind_groups(struct scenario *sc, struct err *err)
 		void *out;
 	} groups[] = {
 		{ &scenario_root_cfg, &sc->root },    { &routing_cfg, &sc->rerouting },       { &timing_cfg, &sc->timing },
-		{ &limits_cfg, &sc->limits },         { &telemetry_cfg, &sc->telemetry },     { &switch_cfg, &sc->sw },
-		{ &switch_pfc_cfg, &sc->pfc },        { &switch_ecn_cfg, &sc->ecn },          { &roce_table, &sc->host },
+		{ &limits_cfg, &sc->limits },         { &telemetry_cfg, &sc->telemetry },     { &roce_table, &sc->host },
 		{ &detection_table, &sc->detection }, { &exporter_cfg_table, &sc->exporter },
 	};
 	int ret = balance_bind(&sc->balance, sc->cfg, err);
 
 	ret = ret == 0 ? cfg_bind(sc->cfg, &volumes_cfg, &sc->volumes, err) : ret;
 	ret = ret == 0 ? cfg_bind(sc->cfg, &pingmesh_cfg, &sc->pingmesh, err) : ret;
+	ret = ret == 0 ? cfg_bind(sc->cfg, &counters_cfg, &sc->counters, err) : ret;
 	ret = ret == 0 ? cfg_bind(sc->cfg, &management_cfg, &sc->management, err) : ret;
 	ret = ret == 0 ? cfg_bind(sc->cfg, &flowtracer_cfg, &sc->flowtracer, err) : ret;
-	ret = ret == 0 ? cfg_bind_list(sc->cfg, &switch_wred_cfg, NULL, (void **)&sc->wreds, &sc->nwreds, err) : ret;
+	ret = ret == 0 ? switch_setup_load(&sc->switches, sc->cfg, sc->topo, err) : ret;
+	sc->switches.all.params.is_chips = profiles_have_chip(sc->switches.all.params.buffer_bytes);
+	for (uint32_t i = 0; i < sc->switches.nown; i++)
+		sc->switches.own[i]->params.is_chips = profiles_have_chip(sc->switches.own[i]->params.buffer_bytes);
 	for (size_t i = 0; ret == 0 && i < ARRAY_LEN(groups); i++)
 		ret = cfg_bind(sc->cfg, groups[i].table, groups[i].out, err);
 	if (ret == 0)
@@ -60,11 +66,10 @@ settle_limits(struct scenario *sc)
 static int
 bind_lists(struct scenario *sc, struct err *err)
 {
-	int ret = cfg_bind_list(sc->cfg, &host_cfg, NULL, (void **)&sc->host_configs, &sc->nhost_configs, err);
+	int ret;
 
 	settle_limits(sc);
-	if (ret == 0)
-		ret = scenario_resolve_hosts(sc, err);
+	ret = scenario_resolve_hosts(sc, err);
 	if (ret == 0) {
 		sc->workload = workload_create(sc->cfg, sc->topo, (uint64_t)sc->root.seed, err);
 		ret = sc->workload != NULL ? 0 : -errno;
@@ -206,7 +211,7 @@ make_network(struct scenario *sc, struct err *err)
 	if (ret == 0)
 		ret = scenario_load_faults(sc, err);
 	if (ret == 0)
-		ret = switch_strict_classes(&sc->sw, &sc->strict, err);
+		ret = switch_strict_classes(&sc->switches.all.params, &sc->strict, err);
 	if (ret < 0)
 		return ret;
 	ret = route_pins_create(sc->cfg, sc->topo, &sc->pins, err);
@@ -221,6 +226,19 @@ make_network(struct scenario *sc, struct err *err)
 		return err_set(err, -ENOMEM, "out of memory for %u hosts", sc->topo->nhosts);
 	ret = check_bdp(sc, err);
 	return ret < 0 ? ret : check_quantum(sc, err);
+}
+
+/* Kernels mark what they send as they like, and expect it so. */
+static int
+check_maps(const struct scenario *sc, struct err *err)
+{
+	if (!sc->switches.maps_classes || sc->nexternal == 0)
+		return 0;
+	return cfg_fail(
+		&sc->switches.all.params.where, "class_map", err,
+		"%u hosts have their own kernel, and data of embedded hosts alone is mapped: leave class_map out, of "
+		"single switches and ports as well",
+		sc->nexternal);
 }
 
 static int
@@ -262,9 +280,6 @@ make_plan(struct scenario *sc, struct err *err)
 	free(probes);
 	if (sc->plan == NULL)
 		return -EINVAL;
-	if (sc->plan->flows.count >= UINT16_MAX)
-		return err_set(err, -EINVAL, "%s: %u flows; a run can have %u", cfg_file(sc->cfg), sc->plan->flows.count,
-			       UINT16_MAX - 1);
 	if (sc->plan->real && sc->roce.mtu_bytes % 4 != 0)
 		return cfg_fail(&sc->host.where, "mtu", err,
 				"%u B cuts elements of 4 B apart: real payload needs a multiple of 4", sc->roce.mtu_bytes);
@@ -338,6 +353,19 @@ set_name(struct scenario *sc)
 }
 
 static int
+apply_profiles(struct scenario *sc, struct err *err)
+{
+	bool kernel_hosts = false;
+	int ret = cfg_bind_list(sc->cfg, &host_cfg, NULL, (void **)&sc->host_configs, &sc->nhost_configs, err);
+
+	if (ret < 0)
+		return ret;
+	for (size_t i = 0; i < sc->nhost_configs; i++)
+		kernel_hosts |= sc->host_configs[i].kind != HOST_EMBEDDED;
+	return profiles_apply(sc->cfg, sc->topo, kernel_hosts, err);
+}
+
+static int
 build(struct scenario *sc, struct err *err)
 {
 	struct cfg_known known[SCENARIO_MAX_TABLES];
@@ -345,12 +373,13 @@ build(struct scenario *sc, struct err *err)
 	int ret = cfg_check(sc->cfg, known, count, err);
 
 	ret = ret == 0 ? topo_build(sc->cfg, &sc->topo, err) : ret;
-	ret = ret == 0 ? profiles_apply(sc->cfg, sc->topo, err) : ret;
+	ret = ret == 0 ? apply_profiles(sc, err) : ret;
 	ret = ret == 0 ? bind_groups(sc, err) : ret;
 	ret = ret == 0 ? scenario_resolve_ip(sc, err) : ret;
 	ret = ret == 0 ? scenario_check_systems(sc, err) : ret;
 	ret = ret == 0 ? make_network(sc, err) : ret;
 	ret = ret == 0 ? bind_lists(sc, err) : ret;
+	ret = ret == 0 ? check_maps(sc, err) : ret;
 	ret = ret == 0 ? make_plan(sc, err) : ret;
 	if (ret < 0)
 		return ret;
@@ -379,6 +408,14 @@ scenario_of(struct cfg *cfg, struct err *err)
 	return NULL;
 }
 
+uint64_t
+scenario_chance_seed(const struct scenario *sc)
+{
+	uint64_t seed = (uint64_t)sc->root.seed, draw = (uint64_t)sc->root.draw;
+
+	return draw == 0 ? seed : digest_u64(digest_u64(DIGEST_INIT, seed), draw) >> 1;
+}
+
 void
 scenario_destroy(struct scenario *sc)
 {
@@ -394,7 +431,7 @@ scenario_destroy(struct scenario *sc)
 	scenario_forget_hosts(sc);
 	workload_destroy(sc->workload);
 	free(sc->backgrounds);
-	free(sc->wreds);
+	switch_setup_fini(&sc->switches);
 	topo_destroy(sc->topo);
 	cfg_destroy(sc->cfg);
 	free(sc->overrides);

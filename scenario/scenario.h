@@ -9,7 +9,7 @@
 #include "common/flow.h"
 #include "common/wire/layout.h"
 #include "dpswitch/faults/fault.h"
-#include "dpswitch/pipeline/switch_cfg.h"
+#include "dpswitch/pipeline/settings.h"
 #include "emulation/recorder/exporter.h"
 #include "operator/controller/pinglist.h"
 #include "rxe-hosts/agent/agent.h"
@@ -17,7 +17,6 @@
 #include "rxe-hosts/roce/params.h"
 #include "topo/pins.h"
 #include "topo/route.h"
-#include "workload/plan.h"
 #include "workload/traffic/traffic.h"
 
 #define SCENARIO_MAX_SETS 64
@@ -27,6 +26,7 @@ struct scenario_root {
 	struct cfg_where where;
 	const char *name;
 	int64_t seed;
+	int64_t draw;                  /* of packets' chance */
 	struct cfg_strings diagnosers; /* of `rocelab run`; scenario/systems.h */
 };
 
@@ -77,6 +77,7 @@ struct limits_params {
 enum host_kind { HOST_KINDS(ENUM_VALUE) };
 
 struct host_config;
+struct plan;
 
 /* Where the cable between fabric and host is. */
 struct host_cable {
@@ -127,6 +128,15 @@ struct telemetry_params {
 	int64_t epochs_kept; /* 0: cover the spacing of detections */
 	int64_t quiet_depth; /* packets */
 	int contention;      /* enum contention */
+	bool late_looks;
+};
+
+/* The store of a run, DIR/run.sqlite (store/). */
+struct counters_params {
+	struct cfg_where where;
+	bool enabled;
+	uint64_t period_ps; /* loaded: not 0 */
+	int64_t rows;       /* of the series, at most */
 };
 
 /* FlowTracer: flows are traced hop by hop by an operator's tracer (emulation/flow_tracing.c). */
@@ -151,11 +161,8 @@ struct scenario {
 	struct limits_params limits;
 	struct management_params management;
 	struct telemetry_params telemetry;
-	struct switch_params sw;
-	struct switch_pfc_params pfc;
-	struct switch_ecn_params ecn;
-	struct switch_wred_params *wreds; /* [nwreds] */
-	size_t nwreds;
+	struct counters_params counters;
+	struct switch_setup switches;
 	struct volumes_params volumes;
 	struct pingmesh_params pingmesh;
 	struct flowtracer_params flowtracer;
@@ -225,6 +232,8 @@ void scenario_destroy(struct scenario *scenario);
  */
 struct scenario *scenario_operator(const struct scenario *scenario, uint32_t iterations, int64_t seed, struct err *err);
 
+/* @return the seed of packets' chance: the scenario's, or another for each draw but 0 */
+uint64_t scenario_chance_seed(const struct scenario *scenario);
 /* Delay up to which a host does not count as slow: as configured, or the default of the kinds of hosts. */
 uint64_t scenario_jitter_ps(const struct scenario *scenario);
 /* @return maximum payload in flight of a QP of an embedded host; 0: unbounded, or hosts have windows of their own */
@@ -256,3 +265,34 @@ uint64_t *kernel_host_slowest_bps(const struct scenario *scenario, struct err *e
 
 /* Every table of every module, for the reference and for cfg_print(). @return count */
 size_t scenario_tables(struct cfg_known *known, size_t cap);
+
+/*
+ * How much memory the frames of hosts with their own kernel take: a pool for each port, and one for frames that are
+ * built here.
+ */
+
+/* Maximum number of frames in flight of a port, less one: sizes of pools are powers of two, less one. */
+#define FRAME_POOL_LEAST 1024
+#define FRAME_POOL_MOST 16384
+
+/* @return room of each for one frame, bytes: for the largest of the run, and at least the drivers' minimum */
+uint32_t frame_pool_room(const struct scenario *scenario);
+
+/*
+ * Frames that arrived from a host and have not left yet. These are the frames that its cable delivers while the first
+ * one is on the longest path through the fabric, all of the smallest size; full frames in the buffers on that path and
+ * before a host that accepts none; and those in its NIC and in the device's ring.
+ * @param node  a host with its own kernel
+ * @return its pool's size; 0: out of memory
+ */
+uint32_t frame_pool_frames(const struct scenario *scenario, uint32_t node);
+
+/* Of all kernel hosts of a scenario. */
+struct frame_pools {
+	uint32_t ports, room_bytes;
+	uint32_t least, most; /* frames of a port's pool */
+	uint64_t bytes;       /* of all of them, and the pool of those that are built */
+};
+
+/* @return 0 or -ENOMEM */
+int frame_pools_sum(const struct scenario *scenario, struct frame_pools *sum);

@@ -11,12 +11,17 @@
 #include "scenario/scenario_load.h"
 #include "topo/build.h"
 #include "workload/config.h"
+#include "workload/workload.h"
 
 #define S struct scenario_root
 static const struct cfg_field root_fields[] = {
 	CFG_FIELD("name", CFG_STRING, offsetof(S, name), .def = "", .doc = "Name of the run; default: the file's"),
 	CFG_FIELD("seed", CFG_INT, offsetof(S, seed), .def = "1", .max = PRNG_SEEDS,
 		  .doc = "Seed of every random choice: ECMP, ECN marking, lossy links"),
+	CFG_FIELD(
+		"draw", CFG_INT, offsetof(S, draw), .def = "0", .max = PRNG_SEEDS,
+		.doc = "Another draw of packets' chance (ECN marking, lossy links, spraying), with placements, hashes and "
+		       "other choices as the seed has them"),
 	CFG_FIELD("diagnosers", CFG_STRINGS, offsetof(S, diagnosers), .def = "",
 		  .doc = "Systems whose findings `rocelab run` compares side by side: vedrfolnir, flowpulse, flowtracer, "
 			 "pingmesh, hawkeye-minr, hawkeye-maxr, full-polling, or the path of a plugin diagnoser, with a "
@@ -146,6 +151,23 @@ static const struct cfg_field telemetry_fields[] = {
 	CFG_FIELD("contention", CFG_ENUM, offsetof(S, contention), .def = "replay", .choices = contentions,
 		  .doc = "Source of w(f_i,f_j): replay estimates it from flow rows as hardware reports them; exact counts "
 			 "every packet ahead, which no hardware does"),
+	CFG_FIELD("late_looks", CFG_BOOL, offsetof(S, late_looks), .def = "false",
+		  .doc = "Switches that were asked once report unasked, as a flow cache exports: of each flow its first "
+			 "packet, its latest and its bytes, and the end of a pause that a port was asked in; on by "
+			 "`rocelab run --blame twin` or auto"),
+};
+#undef S
+
+#define S struct counters_params
+static const struct cfg_field counters_fields[] = {
+	CFG_FIELD("enabled", CFG_BOOL, offsetof(S, enabled), .def = "true",
+		  .doc = "Write DIR/run.sqlite: counters of ports, queues, NICs and QPs, their series, steps, flows, jobs"),
+	CFG_FIELD("period", CFG_TIME, offsetof(S, period_ps), .def = "0s", .max = 1e15,
+		  .doc = "Grain of the series; rows are taken between windows, at or after its multiples. 0: 100us in "
+			 "virtual time, 100ms in real time"),
+	CFG_FIELD("rows", CFG_INT, offsetof(S, rows), .def = "250000", .max = 1e9,
+		  .doc = "Rows of the series at most. From half of them on the grain grows with the square of the time. 0: "
+			 "no series"),
 };
 #undef S
 
@@ -216,6 +238,14 @@ const struct cfg_table telemetry_cfg = {
 	.nfields = ARRAY_LEN(telemetry_fields),
 };
 
+const struct cfg_table counters_cfg = {
+	.path = "counters",
+	.doc = "The store of a run (docs/outputs.md). No diagnosis reads it, and the run is the same without it.",
+	.size = sizeof(struct counters_params),
+	.fields = counters_fields,
+	.nfields = ARRAY_LEN(counters_fields),
+};
+
 static size_t
 add(struct cfg_known *known, size_t cap, size_t count, const struct cfg_table *table, const char *kind)
 {
@@ -224,18 +254,69 @@ add(struct cfg_known *known, size_t cap, size_t count, const struct cfg_table *t
 	return count + 1;
 }
 
+/* Tables that are no kind among several, in the order of the reference. */
+static const struct cfg_table *const singles[] = {
+	&timing_cfg,
+	&routing_cfg,
+	&balance_table,
+	&host_cfg,
+	&limits_cfg,
+	&switch_cfg,
+	&switch_profile_cfg,
+	&switch_pfc_cfg,
+	&switch_ecn_cfg,
+	&switch_wred_cfg,
+	&switch_watchdog_cfg,
+	&switch_pool_cfg,
+	&switch_profiles_cfg,
+	&switch_pg_cfg,
+	&switch_queue_cfg,
+	&switches_cfg,
+	&switches_profile_cfg,
+	&switches_switch_cfg,
+	&switches_pfc_cfg,
+	&switches_ecn_cfg,
+	&switches_wred_cfg,
+	&switches_watchdog_cfg,
+	&switches_pool_cfg,
+	&switches_profiles_cfg,
+	&switches_pg_cfg,
+	&switches_queue_cfg,
+	&ports_cfg,
+	&ports_switch_cfg,
+	&ports_pfc_cfg,
+	&ports_ecn_cfg,
+	&ports_wred_cfg,
+	&ports_watchdog_cfg,
+	&ports_pg_cfg,
+	&ports_queue_cfg,
+	&roce_table,
+	&host_profile_cfg,
+	&sel_table,
+	&collective_table,
+	&job_table,
+	&placement_table,
+	&dims_table,
+	&pipeline_table,
+	&jitter_table,
+	&straggler_table,
+	&job_collective_table,
+	&background_table,
+	&detection_table,
+	&telemetry_cfg,
+	&exporter_cfg_table,
+	&volumes_cfg,
+	&pingmesh_cfg,
+	&flowtracer_cfg,
+	&source_ports_cfg,
+	&management_cfg,
+	&partition_cfg,
+	&counters_cfg,
+};
+
 size_t
 scenario_tables(struct cfg_known *known, size_t cap)
 {
-	const struct cfg_table *const singles[] = {
-		&timing_cfg,           &routing_cfg,        &balance_table,   &host_cfg,         &limits_cfg,
-		&switch_cfg,           &switch_profile_cfg, &switch_pfc_cfg,  &switch_ecn_cfg,   &switch_wred_cfg,
-		&roce_table,           &host_profile_cfg,   &sel_table,       &collective_table, &job_table,
-		&placement_table,      &dims_table,         &pipeline_table,  &jitter_table,     &straggler_table,
-		&job_collective_table, &background_table,   &detection_table, &telemetry_cfg,    &exporter_cfg_table,
-		&volumes_cfg,          &pingmesh_cfg,       &flowtracer_cfg,  &source_ports_cfg, &management_cfg,
-		&partition_cfg,
-	};
 	size_t count = add(known, cap, 0, &scenario_root_cfg, NULL);
 
 	count += topo_tables(known + count, cap - count);
@@ -302,7 +383,7 @@ const struct cfg_table flowtracer_cfg = {
 int
 scenario_check_tracer(const struct scenario *sc, struct err *err)
 {
-	if (!sc->flowtracer.enabled || sc->flowtracer.first_hop != REC_TRACE_SFLOW || sc->sw.sampling != 0)
+	if (!sc->flowtracer.enabled || sc->flowtracer.first_hop != REC_TRACE_SFLOW || sc->switches.all.params.sampling != 0)
 		return 0;
 	return cfg_fail(&sc->flowtracer.where, "first_hop", err,
 			"\"sflow\" needs sampled packets: set switch.sampling, as to 1000");

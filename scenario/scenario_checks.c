@@ -10,6 +10,7 @@
 #include "rxe-hosts/faults/host_faults.h"
 #include "scenario/scenario_load.h"
 #include "workload/jobs/endpoint.h"
+#include "workload/plan.h"
 
 /* Which IP hosts speak. */
 
@@ -430,7 +431,7 @@ static int
 check_class(const struct scenario *sc, struct err *err)
 {
 	uint8_t lossless;
-	int ret = switch_lossless_classes(&sc->pfc, &lossless, err);
+	int ret = switch_lossless_classes(&sc->switches.all.pfc, &lossless, err);
 
 	if (ret == 0 && (lossless >> sc->roce.data_prio & 1) != 0 && (lossless >> sc->roce.measured_prio & 1) == 0)
 		ret = cfg_fail(

@@ -11,6 +11,7 @@
 #include "dpswitch/fabric/pacer.h"
 #include "rxe-hosts/device/verbs/label.h"
 #include "scenario/scenario_load.h"
+#include "workload/plan.h"
 #include "workload/traffic/generator.h"
 
 /* The kinds of hosts and the two ends of their cables. */

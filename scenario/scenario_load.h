@@ -5,7 +5,9 @@
 #include "common/cfg/cfg.h"
 #include "scenario/scenario.h"
 
-extern const struct cfg_table scenario_root_cfg, timing_cfg, routing_cfg, limits_cfg, telemetry_cfg, host_cfg,
+struct plan_probe;
+
+extern const struct cfg_table scenario_root_cfg, timing_cfg, routing_cfg, limits_cfg, telemetry_cfg, counters_cfg, host_cfg,
 	source_ports_cfg, management_cfg, partition_cfg;
 
 /* Refuses features that equate a host's port with its address, where hosts have bonds. @return 0 or -EINVAL */

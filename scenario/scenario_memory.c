@@ -12,8 +12,10 @@
 #include "common/units.h"
 #include "common/wire/switch_manage.h"
 #include "dpswitch/fabric/node.h"
+#include "scenario/scenario.h"
 #include "scenario/scenario_load.h"
-#include "scenario/scenario_memory.h"
+#include "workload/plan.h"
+#include "workload/workload.h"
 
 /* Pools of the frames of hosts with their own kernel. */
 
@@ -122,8 +124,13 @@ frame_pools_sum(const struct scenario *sc, struct frame_pools *sum)
 /* What is reported of one that is judged, with the analyzer: at load 0.5, where half of them are slow. */
 #define JUDGED_BYTES 24000
 #define CONNECTION_BYTES 8000
-/* A port that does nothing, measured with 82000 of them. */
-#define PORT_BYTES 36000
+/* A port in use: measured with 49152, of which those that did nothing had 11400 each. */
+#define PORT_BYTES 20000
+/* The two ends of a collective's flow, or of its notifications. */
+#define FLOW_BYTES 2000
+/* A flow at a port that its packets pass: its number there, its rows and truth; and how many those are at most. */
+#define FLOW_AT_PORT_BYTES 400
+#define FLOW_PORTS 6
 /* A port's epoch without rows; a set of the routes; a frame in a cable's lanes and among a switch's arrivals. */
 #define EPOCH_BYTES 96
 #define ROUTE_BYTES 8
@@ -268,16 +275,26 @@ count_ports(const struct scenario *sc, struct share *epochs, struct share *cable
 		uint64_t frame_ps = units_serialize_ps(sc->mtu_frame_bytes, port->rate_bps, sc->timing.quantum_ps);
 		uint64_t kept = EPOCH_BYTES + 8ULL * topo->nodes[port->node].nports;
 
-		epochs->bytes = add(epochs->bytes, add(times(sc->epochs_kept, kept), times(flows, 4)));
+		epochs->bytes = add(epochs->bytes, times(sc->epochs_kept, kept));
 		cables->bytes = add(cables->bytes,
 				    add(PORT_BYTES, times(window_ps / (frame_ps != 0 ? frame_ps : 1) + 2, FRAME_BYTES)));
 	}
+	epochs->bytes = add(epochs->bytes, times(flows, FLOW_PORTS * FLOW_AT_PORT_BYTES));
 	err_set(&epochs->how, 0, "%u ports x %u epochs kept and %llu flows: lower telemetry.epochs_kept", topo->nports,
 		sc->epochs_kept, (unsigned long long)flows);
 	err_set(&cables->how, 0,
 		"%u ports that send up to %.1f us of frames of %u B at a time: make the topology smaller, "
 		"rates lower, or one link shorter",
 		topo->nports, (double)window_ps / 1e6, sc->mtu_frame_bytes);
+}
+
+static void
+count_flows(const struct scenario *sc, struct share *share)
+{
+	share->what = "flows";
+	share->bytes = times(sc->plan->flows.count, FLOW_BYTES);
+	err_set(&share->how, 0, "%u flows of collectives and of their notifications: name fewer ranks or channels",
+		sc->plan->flows.count);
 }
 
 /* Generated flows, and the connections that they share. */
@@ -323,7 +340,7 @@ count_samples(const struct scenario *sc, struct share *share)
 	const struct topo *topo = sc->topo;
 	uint32_t ports = 0;
 
-	for (uint32_t i = 0; sc->sw.sampling != 0 && i < topo->nports; i++)
+	for (uint32_t i = 0; sc->switches.all.params.sampling != 0 && i < topo->nports; i++)
 		ports += topo->nodes[topo->ports[i].node].kind == TOPO_HOST;
 	share->what = "samples";
 	share->bytes = times(ports, SWM_MAX_SAMPLES * sizeof(struct swm_sample));
@@ -333,7 +350,7 @@ count_samples(const struct scenario *sc, struct share *share)
 int
 scenario_check_memory(const struct scenario *sc, struct err *err)
 {
-	struct share shares[7] = { 0 };
+	struct share shares[8] = { 0 };
 	const struct share *largest = shares;
 	char sum_text[32], limit[32], part[32];
 	uint64_t sum = 0;
@@ -344,6 +361,7 @@ scenario_check_memory(const struct scenario *sc, struct err *err)
 	count_routes(sc, &shares[4]);
 	count_messages(sc, &shares[5]);
 	count_samples(sc, &shares[6]);
+	count_flows(sc, &shares[7]);
 	for (size_t i = 0; i < ARRAY_LEN(shares); i++) {
 		sum = add(sum, shares[i].bytes);
 		largest = shares[i].bytes > largest->bytes ? &shares[i] : largest;

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 
 #include "scenario/scenario_load.h"
+#include "workload/plan.h"
 #include "workload/traffic/generator.h"
+#include "workload/workload.h"
 
 /* Groups that are left out. */
 struct unknown {

@@ -13,6 +13,8 @@
 #include "operator/controller/pinglist.h"
 #include "scenario/scenario_load.h"
 #include "topo/tiers.h"
+#include "workload/plan.h"
+#include "workload/workload.h"
 
 /* What a system needs of a scenario beside its own key. */
 
@@ -234,7 +236,8 @@ system_prepare_pingmesh(const struct scenario *scenario, struct system_sets *set
 /* Records of switches and NICs in reply to polling packets, and the hosts' records of the polling. */
 #define POLLED                                                                                                             \
 	(KIND(TRIGGER) | KIND(NOTIFY) | KIND(POLL) | KIND(PORT_ROW) | KIND(FLOW_ROW) | KIND(METER_ROW) |                   \
-	 KIND(MATRIX_ROW) | KIND(DROP_ROW) | KIND(OVERTAKE_ROW) | KIND(PASSAGE))
+	 KIND(MATRIX_ROW) | KIND(DROP_ROW) | KIND(OVERTAKE_ROW) | KIND(PASSAGE) | KIND(WATCHDOG) | KIND(LINK_RATE) |       \
+	 KIND(FLOW_SEEN))
 
 #define POLICY(policy, title_, passive_)                                                                                   \
 	{                                                                                                                  \

@@ -5,6 +5,7 @@ and in which builds; then those that no build covered, by subject; then those le
 "N passed, N failed, N skipped".
 BROKEN counts steps that failed before any test could; each is a failure. Exit 1 if anything failed or nothing ran.
 sum_tests.py --cases LOG: one line for each case within the tests of a log."""
+import argparse
 import collections
 import json
 import os
@@ -98,10 +99,17 @@ def totals(broken, paths):
 
 
 def main():
-    if sys.argv[1] == '--cases':
-        list_cases(sys.argv[2])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--cases', metavar='LOG', help='list the cases of this log instead')
+    parser.add_argument('broken', metavar='BROKEN', nargs='?', type=int)
+    parser.add_argument('logs', metavar='LOG', nargs='*')
+    given = parser.parse_args()
+    if (given.cases is None) == (given.broken is None):
+        parser.error('give BROKEN and logs, or --cases LOG')
+    if given.cases is not None:
+        list_cases(given.cases)
     else:
-        sys.exit(totals(int(sys.argv[1]), [path for path in sys.argv[2:] if os.path.exists(path)]))
+        sys.exit(totals(given.broken, [path for path in given.logs if os.path.exists(path)]))
 
 
 main()

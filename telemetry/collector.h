@@ -24,6 +24,7 @@ struct telem_config {
 	bool drops_only;      /* what the port dropped is all that is kept */
 	bool exact;           /* contention matrix */
 	bool host;            /* a NIC */
+	bool late_looks;      /* ports that were asked report later, unasked, what became of flows and pauses */
 	bool every_epoch;     /* report all ports at each epoch's end, unasked */
 	uint64_t retain_ps;   /* keep one report of a port in this time; 0: all */
 	uint32_t quiet_depth; /* packets: a switch port with a shorter queue reports little; 0: every port reports all */
@@ -102,4 +103,6 @@ struct collector {
 	/* The next epoch begins. @param digest  updated. @return false if the counts of the last epoch do not add up */
 	bool (*on_epoch)(void *state, uint64_t now_ps, uint64_t *digest);
 	void (*report)(void *state, const struct telem_query *query, struct recbuf *records);
+	/* Unasked, at an epoch's end. @param last  of the run */
+	void (*late)(void *state, uint64_t now_ps, bool last, struct recbuf *records);
 };

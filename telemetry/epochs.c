@@ -75,6 +75,14 @@ epochs_grow(struct epochs *e, uint32_t cap)
 		return -ENOMEM;
 	memset(before + old, 0, (cap - old) * sizeof(*before));
 	e->before = before;
+	if (e->late != NULL) {
+		struct flow_seen *seen = realloc(e->late->flows, cap * sizeof(*seen));
+
+		if (seen == NULL)
+			return -ENOMEM;
+		memset(seen + old, 0, (cap - old) * sizeof(*seen));
+		e->late->flows = seen;
+	}
 	for (uint32_t i = 0; i < e->config->kept; i++) {
 		struct epoch *epoch = &e->ring[i];
 		struct epoch_row *rows = realloc(epoch->rows, cap * sizeof(*rows));
@@ -92,6 +100,17 @@ epochs_grow(struct epochs *e, uint32_t cap)
 	}
 	e->slots_cap = cap;
 	return 0;
+}
+
+size_t
+epochs_bytes(const struct telem_config *config, uint32_t slots)
+{
+	size_t nclasses = telem_classes(config), meters = nclasses * config->nports * sizeof(uint64_t);
+	size_t a_slot = sizeof(struct epoch_row) + (config->exact ? EPOCHS_MATRIX * sizeof(uint32_t) : 0);
+	size_t an_epoch = sizeof(struct epoch) + nclasses * sizeof(struct epoch_class) + meters + slots * a_slot;
+	size_t late = config->late_looks ? sizeof(struct epochs_late) + slots * sizeof(struct flow_seen) : 0;
+
+	return config->kept * an_epoch + meters + slots * sizeof(uint64_t) + late;
 }
 
 static int
@@ -127,7 +146,8 @@ epochs_init(struct epochs *e, const struct telem_config *config, const struct po
 	e->port = port;
 	e->ring = calloc(config->kept, sizeof(*e->ring));
 	e->last_fed = calloc((size_t)e->nclasses * config->nports, sizeof(*e->last_fed));
-	if (e->ring == NULL || e->last_fed == NULL)
+	e->late = config->late_looks ? calloc(1, sizeof(*e->late)) : NULL;
+	if (e->ring == NULL || e->last_fed == NULL || (config->late_looks && e->late == NULL))
 		goto fail;
 	for (uint32_t i = 0; i < config->kept; i++) {
 		if (init_epoch(e, &e->ring[i]) < 0)
@@ -156,6 +176,9 @@ epochs_fini(struct epochs *e)
 	}
 	free(e->ring);
 	free(e->before);
+	if (e->late != NULL)
+		free(e->late->flows);
+	free(e->late);
 	free(e->last_fed);
 	memset(e, 0, sizeof(*e));
 }
@@ -169,6 +192,14 @@ epochs_reserve(struct epochs *e, uint32_t slots)
 		cap *= 2;
 	if (cap != e->slots_cap && epochs_grow(e, cap) < 0)
 		log_fatal("out of memory for telemetry of %u flows at a port", slots);
+}
+
+void
+epochs_first(struct epochs *e, uint32_t slot, uint64_t now_ps)
+{
+	epochs_reserve(e, slot + 1);
+	if (e->late != NULL)
+		e->late->flows[slot].first_ps = now_ps;
 }
 
 void
@@ -229,6 +260,18 @@ epochs_count_pause(struct epochs *e, uint64_t now_ps)
 	}
 }
 
+/* The pause of a class is over. Of those that the port was asked in the longest is reported. */
+static void
+end_pause(struct epochs *e, uint32_t c, uint64_t now_ps)
+{
+	struct pause_over *over = &e->late->pauses[c];
+	uint64_t since_ps = e->pauses[c].since_ps;
+
+	if (over->asked && now_ps - since_ps > over->over_ps)
+		*over = (struct pause_over){ .over_since_ps = since_ps, .over_ps = now_ps - since_ps };
+	over->asked = false;
+}
+
 /* @param classes  of those that are counted together */
 static void
 pause_class(struct epochs *e, uint32_t c, uint8_t classes, enum telem_pause what, uint64_t now_ps)
@@ -244,6 +287,8 @@ pause_class(struct epochs *e, uint32_t c, uint8_t classes, enum telem_pause what
 		break;
 	case TELEM_RESUMED:
 		pause_state->held &= (uint8_t)~classes;
+		if (pause_state->held == 0 && e->late != NULL)
+			end_pause(e, c, now_ps);
 		break;
 	case TELEM_XOFF_RECEIVED:
 		class->pauses_received++;
@@ -341,6 +386,42 @@ clear_epoch(const struct epochs *e, struct epoch *epoch)
 		memset(epoch->matrix, 0, epochs_slots(e) * sizeof(*epoch->matrix));
 }
 
+/* Adds an epoch's rows. */
+static void
+add_totals(const struct epochs *e, const struct epoch *epoch, struct epochs_total totals[8])
+{
+	for (uint32_t i = 0; i < epochs_slots(e); i++) {
+		const struct epoch_row *row = &epoch->rows[i];
+		uint8_t prio;
+
+		if (row->packets == 0)
+			continue;
+		prio = port_flows_at(e->flows, i)->prio;
+		totals[prio].packets += row->packets;
+		totals[prio].bytes += row->bytes;
+	}
+}
+
+void
+epochs_totals(const struct epochs *e, struct epochs_total totals[8])
+{
+	memcpy(totals, e->totals, sizeof(e->totals));
+	add_totals(e, e->open, totals);
+}
+
+/* The rows of an epoch that is closed now. */
+static void
+close_rows(struct epochs *e, const struct epoch *closed)
+{
+	for (uint32_t i = 0; i < epochs_slots(e); i++) {
+		e->before[i] += closed->rows[i].packets;
+		if (e->late == NULL || closed->rows[i].packets == 0)
+			continue;
+		e->late->flows[i].bytes += closed->rows[i].bytes;
+		e->late->flows[i].last = closed->index + 1;
+	}
+}
+
 bool
 epochs_roll(struct epochs *e, uint64_t now_ps, uint64_t *digest)
 {
@@ -354,13 +435,14 @@ epochs_roll(struct epochs *e, uint64_t now_ps, uint64_t *digest)
 	epochs_count_pause(e, index * e->config->epoch_ps);
 	epochs_sum(e, closed, sums);
 	good = rows_sum_up(e, closed, sums);
+	if (closed->packets != 0)
+		add_totals(e, closed, e->totals);
 	*digest = epoch_digest(e, closed, sums, *digest);
 	for (uint32_t c = 0; c < e->nclasses; c++)
 		for (uint16_t i = 0; i < e->config->nports; i++)
 			if (closed->classes[c].meter[i] != 0)
 				e->last_fed[c * e->config->nports + i] = closed->index + 1;
-	for (uint32_t i = 0; i < epochs_slots(e); i++)
-		e->before[i] += closed->rows[i].packets;
+	close_rows(e, closed);
 	open = &e->ring[index % e->config->kept];
 	open->index = index;
 	clear_epoch(e, open);
@@ -421,6 +503,7 @@ const struct collector collector_epochs = {
 	.on_pause = on_pause,
 	.on_epoch = on_epoch,
 	.report = report,
+	.late = epochs_late_report,
 };
 
 /* How a port was used: what switches ask of its epochs themselves. */
@@ -428,7 +511,7 @@ const struct collector collector_epochs = {
 uint64_t
 epochs_packets_of(const struct epochs *e, uint32_t flow)
 {
-	uint32_t slot = e->flows->slot_of_flow[flow];
+	uint32_t slot = port_flows_find(e->flows, flow);
 
 	return slot < epochs_slots(e) ? e->before[slot] + e->open->rows[slot].packets : 0;
 }
@@ -522,8 +605,8 @@ report_flow_rows(const struct epochs *e, const struct epochs_span *span, struct 
 }
 
 /* The class that rows name; 0: data classes without PFC. */
-static uint16_t
-prio_of(const struct epochs *e, uint32_t class)
+uint16_t
+epochs_prio_of(const struct epochs *e, uint32_t class)
 {
 	for (uint16_t prio = 1; prio < 8; prio++)
 		if (e->config->lossless >> prio & 1 && e->class_of[prio] == class)
@@ -542,7 +625,7 @@ report_meter(const struct epochs *e, const struct epochs_span *span, uint32_t cl
 			.port = e->port,
 			.epoch_first = (uint32_t)span->first,
 			.epoch_last = (uint32_t)span->last,
-			.prio = prio_of(e, class),
+			.prio = epochs_prio_of(e, class),
 			.held_bytes = span->open && present->held_bytes != NULL ? present->held_bytes[in] : 0,
 		};
 
@@ -661,7 +744,7 @@ report_port_row(const struct epochs *e, const struct epochs_span *span, uint32_t
 	struct rec_port_row row = {
 		.hdr.event = span->event,
 		.port = e->port,
-		.prio = prio_of(e, class),
+		.prio = epochs_prio_of(e, class),
 		.host = e->config->host,
 		.epoch_first = (uint32_t)span->first,
 		.epoch_last = (uint32_t)span->last,
@@ -824,6 +907,17 @@ report_state(const struct epochs *e, const struct telem_query *query, struct rec
 	report_port_rows(e, &span, query->present, true, records);
 }
 
+/* What late looks depend on. */
+static void
+note_asked(struct epochs *e)
+{
+	if (e->late == NULL)
+		return;
+	e->late->asked = true;
+	for (uint32_t c = 0; c < e->nclasses; c++)
+		e->late->pauses[c].asked = e->pauses[c].held != 0;
+}
+
 void
 epochs_report(struct epochs *e, const struct telem_query *query, struct recbuf *records)
 {
@@ -835,6 +929,7 @@ epochs_report(struct epochs *e, const struct telem_query *query, struct recbuf *
 	};
 	bool adds, emitted = false;
 
+	note_asked(e);
 	if (query->extent == TELEM_STATE) {
 		report_state(e, query, records);
 		return;

@@ -110,6 +110,33 @@ struct epochs_pause {
 	uint64_t last_paused; /* the latest epoch with a pause + 1, 0: none */
 };
 
+/* Of a class, since the run began. */
+struct epochs_total {
+	uint64_t packets, bytes;
+};
+
+/* What passed of a flow, of epochs that are closed. */
+struct flow_seen {
+	uint64_t first_ps;         /* its first packet */
+	uint64_t last;             /* the latest epoch that has one of its packets + 1; 0: none */
+	uint64_t bytes;            /* struct epochs.before has the packets */
+	uint64_t reported_packets; /* when it was reported last */
+	uint64_t reported;         /* in which epoch */
+};
+
+/* The pauses of a class that the port was asked in: the longest that is over and not reported yet; over_ps 0: none. */
+struct pause_over {
+	uint64_t over_since_ps, over_ps;
+	bool asked; /* in the one that is held */
+};
+
+/* What late looks report. */
+struct epochs_late {
+	struct flow_seen *flows; /* [slots_cap] */
+	struct pause_over pauses[TELEM_MAX_CLASSES];
+	bool asked; /* the port was, once */
+};
+
 struct epochs {
 	/* touched per packet */
 	struct epoch *open;
@@ -121,9 +148,11 @@ struct epochs {
 	struct epoch *ring;             /* [kept], by index % kept */
 	const struct telem_config *config;
 	struct epochs_pause pauses[TELEM_MAX_CLASSES];
-	uint64_t *before;    /* [slots_cap] packets of the slot's flow in all epochs before the open one */
-	uint64_t *last_fed;  /* [telem_classes() * nports] the latest closed epoch that it fed + 1, 0: none */
-	uint64_t unreported; /* first epoch not yet reported closed */
+	struct epochs_total totals[8]; /* by class, of all epochs before the open one */
+	uint64_t *before;              /* [slots_cap] packets of the slot's flow in all epochs before the open one */
+	uint64_t *last_fed;            /* [telem_classes() * nports] the latest closed epoch that it fed + 1, 0: none */
+	struct epochs_late *late;      /* NULL: no late looks */
+	uint64_t unreported;           /* first epoch not yet reported closed */
 	uint32_t nclasses;
 	uint16_t port;
 };
@@ -132,8 +161,17 @@ struct epochs {
 int epochs_init(struct epochs *e, const struct telem_config *config, const struct port_flows *flows, uint16_t port);
 void epochs_fini(struct epochs *e);
 
+/*
+ * @param slots  flows that have room
+ * @return bytes that a port allocates beside struct epochs; without overtakes: sizeof(struct overtakes) an epoch with any
+ */
+size_t epochs_bytes(const struct telem_config *config, uint32_t slots);
+
 /* Makes room for rows of that number of slots. Ends the program when out of memory. */
 void epochs_reserve(struct epochs *e, uint32_t slots);
+
+/* A slot is new: its flow's first packet is enqueued. */
+void epochs_first(struct epochs *e, uint32_t slot, uint64_t now_ps);
 
 /* Makes room for the flows that overtake in the open epoch, likewise. */
 void epochs_reserve_overtakes(struct epochs *e);
@@ -148,7 +186,7 @@ epochs_slots(const struct epochs *e)
 void epochs_count_matrix(struct epochs *e, uint32_t slot);
 
 /* A packet of a class is enqueued behind depth packets. @param paused  the port is paused for its class */
-static inline void
+static inline __attribute__((always_inline)) void
 epochs_enqueue(struct epochs *e, uint32_t slot, uint8_t prio, uint16_t in_port, uint32_t bytes, uint32_t depth, bool paused)
 {
 	struct epoch *open = e->open;
@@ -248,6 +286,9 @@ epochs_was_fed(const struct epochs *e, uint8_t prio, uint16_t in_port)
 	       e->last_fed[class * e->config->nports + in_port] > epochs_oldest_kept(e);
 }
 
+/* What of each class was enqueued since the run began, kept epochs or not. */
+void epochs_totals(const struct epochs *e, struct epochs_total totals[8]);
+
 /* Packets of a flow since the run began, kept epochs or not. */
 uint64_t epochs_packets_of(const struct epochs *e, uint32_t flow);
 
@@ -264,5 +305,11 @@ bool epochs_was_shared(const struct epochs *e);
  * many epochs, with the same flows, queues and pauses. The open epoch is reported once it is closed.
  */
 void epochs_report(struct epochs *e, const struct telem_query *query, struct recbuf *records);
+
+/* late.c: of struct collector */
+void epochs_late_report(void *state, uint64_t now_ps, bool last, struct recbuf *records);
+
+/* The class that rows name; 0: data classes without PFC. */
+uint16_t epochs_prio_of(const struct epochs *e, uint32_t class);
 
 extern const struct collector collector_epochs;

@@ -6,18 +6,26 @@
 #include <string.h>
 
 #include "common/array.h"
+#include "common/log.h"
 #include "common/record/frame.h"
 #include "common/wire/record.h"
 
 /* The polling packets that a port was asked by. */
 
-int
+void
 polled_init(struct polled *polled, bool host)
 {
+	polled->events = NULL;
 	polled->sets = host ? 1 : POLLED_SETS;
 	polled->ways = host ? POLLED_HOST_WAYS : POLLED_WAYS;
-	polled->events = calloc((size_t)polled->sets * polled->ways, sizeof(*polled->events));
-	return polled->events != NULL ? 0 : -ENOMEM;
+}
+
+size_t
+polled_bytes(bool host)
+{
+	size_t sets = host ? 1 : POLLED_SETS, ways = host ? POLLED_HOST_WAYS : POLLED_WAYS;
+
+	return sets * ways * sizeof(struct polled_event);
 }
 
 void
@@ -31,8 +39,13 @@ uint8_t
 polled_fresh(struct polled *polled, uint32_t event, uint8_t flags)
 {
 	uint32_t index = (uint32_t)((event * 0x9e3779b97f4a7c15ULL) >> 32) % polled->sets;
-	struct polled_event *set = polled->events + (size_t)index * polled->ways;
+	struct polled_event *set;
 
+	if (polled->events == NULL)
+		polled->events = calloc((size_t)polled->sets * polled->ways, sizeof(*polled->events));
+	if (polled->events == NULL)
+		log_fatal("out of memory for the polling packets at a port");
+	set = polled->events + (size_t)index * polled->ways;
 	for (uint32_t i = 0; i < polled->ways; i++) {
 		if (set[i].event == event) {
 			uint8_t fresh = flags & (uint8_t)~set[i].flags;
@@ -102,8 +115,7 @@ telem_init(struct telem_port *t, const struct telem_config *config, const struct
 {
 	memset(t, 0, sizeof(*t));
 	t->config = config;
-	if (polled_init(&t->polled, config->host) < 0)
-		return -ENOMEM;
+	polled_init(&t->polled, config->host);
 	for (uint32_t i = 0; i < ARRAY_LEN(collectors); i++) {
 		const struct collector *row = collectors[i];
 
@@ -120,6 +132,18 @@ telem_init(struct telem_port *t, const struct telem_config *config, const struct
 			t->more_enqueue |= 1u << i;
 	}
 	return 0;
+}
+
+size_t
+telem_port_bytes(const struct telem_config *config, uint32_t slots)
+{
+	size_t bytes = sizeof(struct telem_port) + polled_bytes(config->host);
+
+	for (uint32_t i = 0; i < ARRAY_LEN(collectors); i++)
+		if (collectors[i]->is_on == NULL || collectors[i]->is_on(config))
+			bytes += collectors[i] == &collector_epochs ? epochs_bytes(config, slots)
+								    : collectors[i]->state_bytes;
+	return bytes;
 }
 
 void
@@ -235,6 +259,14 @@ telem_reply(struct telem_port *t, struct telem_reporter *to, enum telem_extent e
 	}
 	to->spare.used_bytes = 0;
 	return query.kept;
+}
+
+void
+telem_late(struct telem_port *t, struct telem_reporter *to, uint64_t now_ps, bool last)
+{
+	for (uint32_t i = 0; t->config->late_looks && i < ARRAY_LEN(collectors); i++)
+		if (t->state[i] != NULL && collectors[i]->late != NULL)
+			collectors[i]->late(t->state[i], now_ps, last, to->records);
 }
 
 /* Polling packets at a host's port. */

@@ -34,16 +34,18 @@ struct polled_event {
 };
 
 struct polled {
-	struct polled_event *events; /* [sets * ways] the latest first in each set */
+	struct polled_event *events; /* [sets * ways] the latest first in each set; NULL: it was not asked yet */
 	uint32_t sets, ways;
 };
 
-/* @return 0 or -ENOMEM */
-int polled_init(struct polled *polled, bool host);
+void polled_init(struct polled *polled, bool host);
 /* Also of one that is zero. */
 void polled_fini(struct polled *polled);
 
-/* Notes that the port is asked about an event. @return those of the flags with which it had not been asked yet */
+/*
+ * Notes that the port is asked about an event. Ends the program when out of memory.
+ * @return those of the flags with which it had not been asked yet
+ */
 uint8_t polled_fresh(struct polled *polled, uint32_t event, uint8_t flags);
 
 /*
@@ -109,6 +111,11 @@ struct telem_config telem_config_of_host(const struct telem_config *of_switches,
 
 /* @return 0 or -ENOMEM. config and flows, which the port's owner counts, must outlive the port. */
 int telem_init(struct telem_port *t, const struct telem_config *config, const struct port_flows *flows, uint16_t port);
+
+/* @return bytes of a port with room for so many flows, of which none has overtaken another */
+size_t telem_port_bytes(const struct telem_config *config, uint32_t slots);
+/* @return those of the polling packets among them: a seen event each */
+size_t polled_bytes(bool host);
 /* Also of one that is zero. */
 void telem_fini(struct telem_port *t);
 
@@ -121,14 +128,25 @@ telem_has_epochs(const struct telem_port *t)
 
 void telem_more_enqueue(const struct telem_port *t, const struct telem_batch *batch);
 
-/* A packet of a class is enqueued behind depth packets. @param paused  the port is paused for its class */
-static inline void
+/*
+ * A packet of a class is enqueued behind depth packets. Inlined: depth and paused are constants where it need not wait.
+ * @param paused  the port is paused for its class
+ */
+static inline __attribute__((always_inline)) void
 telem_enqueue(struct telem_port *t, uint32_t slot, uint8_t prio, uint16_t in_port, uint32_t bytes, uint32_t depth,
 	      bool paused)
 {
 	epochs_enqueue(&t->epochs, slot, prio, in_port, bytes, depth, paused);
 	if (__builtin_expect(t->more_enqueue != 0, 0))
 		telem_more_enqueue(t, &(struct telem_batch){ slot, in_port, 1, paused, depth, bytes, depth });
+}
+
+/* A slot is new: its flow's first packet is enqueued. */
+static inline void
+telem_first(struct telem_port *t, uint32_t slot, uint64_t now_ps)
+{
+	if (t->config->late_looks && telem_has_epochs(t))
+		epochs_first(&t->epochs, slot, now_ps);
 }
 
 /* A frame of class 0 leaves ahead of depth data packets that wait and could leave. */
@@ -168,6 +186,15 @@ void telem_reporter_fini(struct telem_reporter *to);
  */
 bool telem_reply(struct telem_port *t, struct telem_reporter *to, enum telem_extent extent,
 		 const struct telem_present *present, uint32_t event, uint64_t now_ps, uint32_t asked);
+
+static inline bool
+telem_was_asked(const struct telem_port *t)
+{
+	return telem_has_epochs(t) && t->epochs.late != NULL && t->epochs.late->asked;
+}
+
+/* At an epoch's end, with config->late_looks: what became of flows and pauses. @param last  the run has ended */
+void telem_late(struct telem_port *t, struct telem_reporter *to, uint64_t now_ps, bool last);
 
 /*
  * Polling packets at a host's port, whatever kernel the host has (VEDRFOLNIR III-C3). The victim's host reports its own

@@ -10,7 +10,6 @@
 #include "common/sertable.h"
 #include "common/units.h"
 #include "topo/builder.h"
-#include "topo/check.h"
 #include "topo/pins.h"
 
 /* How a kind puts its topology together. */

@@ -4,7 +4,7 @@
 
 #include "topo/topo.h"
 
-#define BUILDER_MAX_LINKS (TOPO_MAX_NODES * 32)
+#define BUILDER_MAX_LINKS (1 << 19) /* RECORD_MAX_PORTS have two ends each */
 
 struct builder_link {
 	uint32_t node[2];

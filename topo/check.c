@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "topo/check.h"
+#include "topo/build.h"
 
 #include <errno.h>
 #include <stdlib.h>

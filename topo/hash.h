@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/flow.h"
@@ -81,3 +82,8 @@ route_hash_index(uint32_t hash, uint32_t members)
 /* The ECMP choice of one switch: index into the next-hop set. @param seed  the run's */
 uint32_t route_select(const struct route_hashing *hashing, uint64_t seed, uint32_t node, const struct route_tuple *tuple,
 		      uint32_t members);
+
+/* CRC-32C (Castagnoli), as in iSCSI (RFC 3720, appendix B.4): the hash of the ECMP choice. */
+
+/* @return the CRC of size_bytes at data, initial value and final inversion included */
+uint32_t crc32c(const void *data, size_t size_bytes);

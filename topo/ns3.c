@@ -10,7 +10,6 @@
 #include "common/units.h"
 #include "topo/build.h"
 #include "topo/builder.h"
-#include "topo/check.h"
 #include "topo/topo.h"
 
 #define MAX_FILE_BYTES (64 << 20)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/slab.h"
 #include "common/units.h"
 #include "topo/pins.h"
 
@@ -23,6 +24,7 @@ struct set {
  */
 struct route_table {
 	const struct topo *topo;
+	void *block;                /* of the arrays of a node or port each */
 	uint32_t *edge_of;          /* [nnodes] switch -> its number among switches with hosts, or TOPO_NONE */
 	uint32_t *edges;            /* [nedges] node ids: of switches, then of a bonded host for each set of leaves */
 	uint32_t nedges, nswitches; /* all; of one switch */
@@ -288,16 +290,19 @@ route_table_create(const struct topo *topo)
 	if (table == NULL)
 		return NULL;
 	table->topo = topo;
-	table->edge_of = calloc(topo->nnodes + 1, sizeof(*table->edge_of));
-	table->edges = calloc(topo->nnodes + 1, sizeof(*table->edges));
-	table->edge_of_bond = calloc(topo->nnodes + 1, sizeof(*table->edge_of_bond));
-	table->at_leaf = calloc(topo->nports + 1, sizeof(*table->at_leaf));
-	table->leaf_ports = calloc(topo->nports + 1, sizeof(*table->leaf_ports));
-	table->distance = calloc(topo->nnodes + 1, sizeof(*table->distance));
-	table->queue = calloc(topo->nnodes + 1, sizeof(*table->queue));
-	table->last_hop = calloc(topo->nports + 1, sizeof(*table->last_hop));
-	if (table->edge_of == NULL || table->edges == NULL || table->distance == NULL || table->queue == NULL ||
-	    table->last_hop == NULL || table->edge_of_bond == NULL || table->at_leaf == NULL || table->leaf_ports == NULL)
+	table->block = slab_alloc(
+		(const struct slab_row[]){
+			SLAB_ROW(table->edge_of, topo->nnodes + 1),
+			SLAB_ROW(table->edges, topo->nnodes + 1),
+			SLAB_ROW(table->edge_of_bond, topo->nnodes + 1),
+			SLAB_ROW(table->at_leaf, topo->nports + 1),
+			SLAB_ROW(table->leaf_ports, topo->nports + 1),
+			SLAB_ROW(table->distance, topo->nnodes + 1),
+			SLAB_ROW(table->queue, topo->nnodes + 1),
+			SLAB_ROW(table->last_hop, topo->nports + 1),
+		},
+		8);
+	if (table->block == NULL)
 		goto fail;
 	find_edges(table);
 	if (route_table_update(table, NULL) == 0)
@@ -313,16 +318,9 @@ route_table_destroy(struct route_table *table)
 {
 	if (table == NULL)
 		return;
-	free(table->edge_of);
-	free(table->edges);
-	free(table->edge_of_bond);
-	free(table->at_leaf);
-	free(table->leaf_ports);
+	free(table->block);
 	free(table->sets);
 	free(table->members);
-	free(table->last_hop);
-	free(table->distance);
-	free(table->queue);
 	free(table);
 }
 
@@ -538,4 +536,80 @@ spread_add(const struct topo *topo, const struct route_table *routes, const doub
 		if (again != NULL)
 			again[i] += visit.again[i] / visit.whole;
 	}
+}
+
+#define WALK_NAME(id, value, name, text) [value] = (name),
+#define WALK_TEXT(id, value, name, text) [value] = (text),
+
+const char *const topo_walk_names[] = { TOPO_WALKS(WALK_NAME) }, *const topo_walk_texts[] = { TOPO_WALKS(WALK_TEXT) };
+
+static void
+end(struct topo_walk *walk, enum topo_walk_state state)
+{
+	walk->state = (uint8_t)state;
+}
+
+/* Over the cable of a port. @return as topo_walk_on() */
+static bool
+cross(struct topo_walk *walk, const struct topo *topo, uint16_t index)
+{
+	const struct topo_port *port = topo_port_of(topo, walk->node, index);
+	uint32_t id = topo->nodes[walk->node].first_port + index;
+
+	for (uint32_t i = 0; i < walk->path.hops; i++)
+		if (walk->path.ports[i] == id || walk->path.hops == ROUTE_MAX_HOPS) {
+			end(walk, WALK_LOOPS);
+			return false;
+		}
+	walk->path.ports[walk->path.hops++] = id;
+	walk->node = port->peer;
+	walk->in_port = port->peer_index;
+	if (topo->nodes[walk->node].kind == TOPO_SWITCH)
+		return true;
+	end(walk, walk->node == walk->dst ? WALK_ARRIVED : WALK_LOST);
+	return false;
+}
+
+void
+topo_walk_begin(struct topo_walk *walk, const struct topo *topo, uint32_t host, uint16_t nic, uint32_t dst_ip)
+{
+	uint16_t dst_nic;
+
+	*walk = (struct topo_walk){ .node = host };
+	if (!topo_find_nic(topo, dst_ip, &walk->dst, &dst_nic))
+		walk->dst = TOPO_NONE;
+	if (nic >= topo->nodes[host].nports)
+		end(walk, WALK_CONTRADICTED);
+	else
+		cross(walk, topo, nic);
+}
+
+bool
+topo_walk_on(struct topo_walk *walk, const struct topo *topo, const struct swm_egress *answer)
+{
+	switch (answer->result) {
+	case SWM_FORWARDED:
+		if (answer->port < topo->nodes[walk->node].nports)
+			return cross(walk, topo, answer->port);
+		end(walk, WALK_CONTRADICTED);
+		return false;
+	case SWM_SPRAYED:
+		end(walk, WALK_SPRAYED);
+		walk->members[0] = answer->members[0];
+		walk->members[1] = answer->members[1];
+		return false;
+	case SWM_DROPPED:
+		end(walk, WALK_DROPPED);
+		walk->reason = answer->reason;
+		return false;
+	default: /* an ingress or an address that it does not know, though the topology has it */
+		end(walk, WALK_CONTRADICTED);
+		return false;
+	}
+}
+
+void
+topo_walk_unanswered(struct topo_walk *walk)
+{
+	end(walk, WALK_UNANSWERED);
 }

@@ -9,8 +9,8 @@
 #include "common/cfg/cfg.h"
 #include "common/err.h"
 
-#define TOPO_MAX_PORTS 128 /* of one node; port indices fit struct pkt */
-#define TOPO_MAX_NODES 16384
+#define TOPO_MAX_PORTS 128   /* of one node; port indices fit struct pkt */
+#define TOPO_MAX_NODES 65535 /* an address has 16 bits for a host: topo_nic_ip() */
 #define TOPO_NONE UINT32_MAX
 
 enum topo_kind { TOPO_SWITCH, TOPO_HOST };

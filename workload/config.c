@@ -54,7 +54,7 @@ static const struct cfg_choice phases[] = {
 		KEY("bytes", CFG_BYTES, AT(bytes), "0", 0, 0, NULL,                                                        \
 		    "Size as nccl-tests counts it: the whole vector of a rank. Give this or step_bytes."),                 \
 		KEY("step_bytes", CFG_BYTES, AT(step_bytes), "0", 0, 0, NULL, "Bytes that one step of a ring sends."),     \
-		KEY("root", CFG_INT, AT(root), "0", 0, 1023, NULL,                                                         \
+		KEY("root", CFG_INT, AT(root), "0", 0, COLL_MAX_RANKS - 1, NULL,                                           \
 		    "Root rank of its group: source of a broadcast, destination of a reduce."),                            \
 		KEY("channels", CFG_INT, AT(channels), "1", 1, 64, NULL,                                                   \
 		    "Number of channels: the vector is divided over them; each has its own queue pairs, and all run at "   \
@@ -68,7 +68,7 @@ static const struct cfg_choice phases[] = {
 		    "alltoallv: the reverse exchange of the one with otherwise equal settings."),                          \
 		KEY("pairs", CFG_STRINGS, AT(pairs), "", 0, 0, NULL,                                                       \
 		    "sendrecv, algorithm linear: pairs of sender and receiver in each group, as [ \"0 1\", \"1 2\" ]."),   \
-		KEY("stride", CFG_INT, AT(stride), "1", 1, 1023, NULL,                                                     \
+		KEY("stride", CFG_INT, AT(stride), "1", 1, COLL_MAX_RANKS - 1, NULL,                                       \
 		    "Place i of a group is its rank i * stride, modulo its ranks, with which it has no divisor in "        \
 		    "common: "                                                                                             \
 		    "another order of a ring."),                                                                           \
@@ -158,6 +158,11 @@ static const struct cfg_field background_fields[] = {
 	CFG_FIELD("mode", CFG_ENUM, AT(mode), .def = "once", .choices = modes, .doc = "One message, or one after another."),
 	CFG_FIELD("until", CFG_TIME, AT(until_ps), .def = "0ns",
 		  .doc = "mode repeat: no message starts at or after this time."),
+	CFG_FIELD("depth", CFG_INT, AT(depth), .def = "1", .min = 1, .max = BACKGROUND_MAX_DEPTH,
+		  .doc = "mode repeat: messages that are outstanding at a time, as with perftest's --tx-depth."),
+	CFG_FIELD("qps", CFG_INT, AT(qps), .def = "1", .min = 1, .max = BACKGROUND_MAX_QPS,
+		  .doc = "Queue pairs, each of which sends like this: their source ports are sport and those that follow "
+			 "it."),
 	CFG_FIELD("enabled", CFG_BOOL, AT(enabled), .def = "true", .doc = "false: it keeps its number, but sends nothing."),
 };
 
@@ -243,7 +248,21 @@ background_config_check(const struct background_config *config, struct err *err)
 				(unsigned long long)(config->start_ps / PS_PER_NS));
 	if (config->mode == BACKGROUND_ONCE && config->until_ps != 0)
 		return cfg_fail(&config->where, "until", err, "needs mode = \"repeat\"");
-	return check_ports(&config->where, config->sport, config->dport, err);
+	if (config->mode == BACKGROUND_ONCE && config->depth != 1)
+		return cfg_fail(&config->where, "depth", err, "needs mode = \"repeat\"");
+	if (config->sport + config->qps - 1 > UINT16_MAX)
+		return cfg_fail(&config->where, "qps", err,
+				"%lld queue pairs from source port %lld on pass port 65535; sport = "
+				"%lld would be right",
+				(long long)config->qps, (long long)config->sport,
+				(long long)(UINT16_MAX + 1 - config->qps));
+	for (int64_t q = 0; q < config->qps; q++) {
+		int rc = check_ports(&config->where, config->sport + q, config->dport, err);
+
+		if (rc != 0)
+			return rc;
+	}
+	return 0;
 }
 
 /* Schedules that are in a file: the group "schedule" of a collective. */
@@ -413,4 +432,88 @@ plan_file_read(const struct cfg *cfg, const struct collective_config *config, ui
 		read = NULL;
 	}
 	return read;
+}
+
+#undef AT
+#define AT(field) offsetof(struct work_job_config, field)
+static const struct cfg_field job_fields[] = {
+	CFG_FIELD("name", CFG_STRING, AT(name),
+		  .doc = "Its name in reports: letters, digits, '_', '.' and '-', at most 31."),
+	CFG_FIELD("ranks", CFG_STRINGS, AT(ranks), .def = "",
+		  .doc = "Rank 0, 1, ... as host or host:nic, nic from 1, with ranges as h[0-3,8]; absent: the hosts that "
+			 "placement assigns; without placement, every host of the topology at its first NIC. Jobs may "
+			 "share hosts that are named here."),
+	CFG_FIELD("iterations", CFG_INT, AT(iterations), .def = "1", .min = 1, .max = 1000000,
+		  .doc = "Number of iterations; each runs all its collectives."),
+	CFG_FIELD("start", CFG_TIME, AT(start_ps), .def = "0ns", .doc = "When the first iteration starts."),
+	CFG_FIELD("gap", CFG_TIME, AT(gap_ps), .def = "0ns", .doc = "Pause of a rank between its iterations."),
+	CFG_FIELD("compute", CFG_TIME, AT(compute_ps), .def = "0ns",
+		  .doc = "Compute time of every rank at the start of an iteration, before its collectives."),
+	CFG_FIELD("enabled", CFG_BOOL, AT(enabled), .def = "true",
+		  .doc = "false: it keeps its number, hosts and ports, but does not start; the rest runs as if it were "
+			 "absent."),
+	CFG_FIELD("measured", CFG_BOOL, AT(measured), .def = "false",
+		  .doc = "As measured of all its collectives, and of its pipeline's messages."),
+};
+#undef AT
+
+const struct cfg_table job_table = {
+	.path = "jobs",
+	.doc = "Jobs: ranks on hosts that run several collectives, in order or in parallel, iteration by iteration. A rank "
+	       "starts its next iteration when it has completed all its collectives of the current one.",
+	.list = true,
+	.size = sizeof(struct work_job_config),
+	.fields = job_fields,
+	.nfields = ARRAY_LEN(job_fields),
+};
+
+static const struct cfg_choice schedules[] = {
+	{ "1f1b", PIPELINE_1F1B,
+	  "as many micro-batches in flight as there are later stages, then one backward per forward (PipeDream-flush; "
+	  "Narayanan et al., SC 2021, section 2.2)" },
+	{ "gpipe", PIPELINE_GPIPE, "all forward, then all backward (Huang et al., NeurIPS 2019)" },
+	{ 0 },
+};
+
+#define AT(field) offsetof(struct pipeline_config, field)
+static const struct cfg_field pipeline_fields[] = {
+	CFG_FIELD("dim", CFG_STRING, AT(dim), .def = "pipeline",
+		  .doc = "The dimension of the job whose places are the stages."),
+	CFG_FIELD("micro_batches", CFG_INT, AT(micro_batches), .min = 1, .max = 1024,
+		  .doc = "Micro-batches of an iteration."),
+	CFG_FIELD("order", CFG_ENUM, AT(order), .def = "1f1b", .choices = schedules, .doc = "Schedule of a stage."),
+	CFG_FIELD("bytes", CFG_BYTES, AT(bytes), .min = 4, .max = 2147483648.0,
+		  .doc = "Size of the activations that a rank sends to the next stage, and of the gradients to the "
+			 "previous one, per micro-batch."),
+};
+#undef AT
+
+const struct cfg_table pipeline_table = {
+	.path = "jobs.pipeline",
+	.doc = "Pipeline parallelism. Every stage runs the job's collectives of phase forward, then sends activations to "
+	       "the "
+	       "next stage; those of phase backward, then sends gradients to the stage before; so for every micro-batch, "
+	       "and "
+	       "those without a phase afterwards.",
+	.size = sizeof(struct pipeline_config),
+	.fields = pipeline_fields,
+	.nfields = ARRAY_LEN(pipeline_fields),
+};
+
+/* The turns of a pipeline. */
+
+struct pipeline_turn
+pipeline_turn(enum pipeline_schedule schedule, uint32_t stages, uint32_t stage, uint32_t micro_batches, uint32_t i)
+{
+	uint32_t ahead = stages - stage - 1 < micro_batches ? stages - stage - 1 : micro_batches;
+	uint32_t steady = 2 * (micro_batches - ahead); /* turns of the alternating part */
+
+	if (schedule == PIPELINE_GPIPE)
+		return (struct pipeline_turn){ i % micro_batches, i >= micro_batches };
+	if (i < ahead)
+		return (struct pipeline_turn){ i, false };
+	if (i < ahead + steady)
+		return (struct pipeline_turn){ (i - ahead) % 2 == 0 ? ahead + (i - ahead) / 2 : (i - ahead) / 2,
+					       (i - ahead) % 2 != 0 };
+	return (struct pipeline_turn){ i - micro_batches, true };
 }

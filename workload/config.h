@@ -2,6 +2,9 @@
 /* Collectives and background flows as bound from the scenario's tables; names are not resolved yet. */
 #pragma once
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "collectives/data.h"
 #include "collectives/schedule.h"
 #include "common/cfg/cfg.h"
@@ -50,7 +53,12 @@ struct background_config {
 	int64_t prio; /* -1: that of the collectives */
 	int mode;
 	uint64_t until_ps;
+	int64_t depth; /* messages outstanding at a time */
+	int64_t qps;   /* queue pairs that send at the same time, each with a source port of its own */
 };
+
+#define BACKGROUND_MAX_DEPTH 64
+#define BACKGROUND_MAX_QPS 64
 
 extern const struct cfg_table collective_table, job_collective_table, background_table;
 
@@ -75,3 +83,45 @@ bool plan_has_file(const struct collective_config *config);
  */
 struct coll_schedule *plan_file_read(const struct cfg *cfg, const struct collective_config *config, uint32_t ranks,
 				     enum coll_type *type, struct err *err);
+
+/* Jobs as bound from the scenario's tables; ranks are not placed yet. */
+
+/* One group of "jobs". */
+struct work_job_config {
+	struct cfg_where where;
+	const char *name;
+	struct cfg_strings ranks; /* empty: a placement's, or every host at its first NIC */
+	uint64_t start_ps, gap_ps, compute_ps;
+	int64_t iterations;
+	bool enabled;
+	bool measured; /* all its collectives are */
+};
+
+enum pipeline_schedule { PIPELINE_1F1B, PIPELINE_GPIPE };
+
+/* The group "pipeline" of a job. */
+struct pipeline_config {
+	struct cfg_where where;
+	const char *dim; /* of the job's dims: its places are the stages */
+	int64_t micro_batches;
+	int order;      /* enum pipeline_schedule */
+	uint64_t bytes; /* of activations, and of gradients, of a micro-batch between two ranks */
+};
+
+extern const struct cfg_table job_table, pipeline_table;
+
+/* In which order a stage of a pipeline works on its micro-batches. Pure. */
+
+/* What a stage does at a time: one micro-batch, forward or backward. */
+struct pipeline_turn {
+	uint32_t micro_batch;
+	bool backward;
+};
+
+/*
+ * The turn number i, from 0 to 2 * micro_batches - 1, of a stage.
+ * 1f1b: stages - stage - 1 forward, or all if there are fewer; then one forward and one backward in turns; then the
+ * backward ones that remain. gpipe: all forward, then all backward.
+ */
+struct pipeline_turn pipeline_turn(enum pipeline_schedule schedule, uint32_t stages, uint32_t stage, uint32_t micro_batches,
+				   uint32_t i);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "workload/expect.h"
+#include "workload/plan.h"
 
 #include <assert.h>
 #include <math.h>

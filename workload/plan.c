@@ -6,13 +6,15 @@
 #include <string.h>
 
 #include "common/hash.h"
+#include "common/minmax.h"
 #include "common/units.h"
 #include "workload/jobs/endpoint.h"
 #include "workload/plan_build.h"
 #include "workload/traffic/generator.h"
+#include "workload/workload.h"
 
 static int add_collective(struct plan_builder *b, uint32_t index);
-static int add_background(struct plan_builder *b, const struct background_config *config);
+static int add_background(struct plan_builder *b, const struct background_config *config, uint32_t qp);
 static int judge_flows(struct plan_builder *b);
 
 struct plan *
@@ -22,6 +24,7 @@ plan_create(const struct topo *topo, const struct plan_options *options, const s
 	struct plan_builder b = {
 		.topo = topo, .options = options, .workload = workload, .next_sport = PLAN_FIRST_SPORT, .err = err
 	};
+	size_t nqps = 0;
 	int rc = -ENOMEM;
 
 	if (workload->nworks > PLAN_MAX_COLLECTIVES) {
@@ -37,14 +40,17 @@ plan_create(const struct topo *topo, const struct plan_options *options, const s
 		goto out;
 	b.plan->workload = workload;
 	b.plan->collectives = calloc(workload->nworks + 1u, sizeof(*b.plan->collectives));
-	b.plan->backgrounds = calloc(nbackgrounds + 1, sizeof(*b.plan->backgrounds));
+	for (size_t i = 0; i < nbackgrounds; i++)
+		nqps += (size_t)backgrounds[i].qps;
+	b.plan->backgrounds = calloc(nqps + 1, sizeof(*b.plan->backgrounds));
 	if (b.plan->collectives == NULL || b.plan->backgrounds == NULL)
 		goto out;
 	rc = 0;
 	for (uint32_t i = 0; i < workload->nworks && rc == 0; i++)
 		rc = add_collective(&b, i);
-	for (size_t i = 0; i < nbackgrounds && rc == 0; i++)
-		rc = add_background(&b, &backgrounds[i]);
+	for (size_t i = 0; i < nbackgrounds; i++)
+		for (uint32_t qp = 0; qp < backgrounds[i].qps && rc == 0; qp++)
+			rc = add_background(&b, &backgrounds[i], qp);
 	if (rc == 0)
 		rc = plan_check_measured(&b);
 	if (rc == 0)
@@ -100,6 +106,7 @@ plan_destroy(struct plan *plan)
 		coll_schedule_destroy(plan->collectives[i].schedule);
 		free(plan->collectives[i].after);
 		free(plan->collectives[i].ranks);
+		free(plan->collectives[i].in_flows);
 		free(plan->collectives[i].steps);
 	}
 	free(plan->collectives);
@@ -195,11 +202,11 @@ add_collective(struct plan_builder *b, uint32_t index)
 }
 
 static int
-add_background(struct plan_builder *b, const struct background_config *config)
+add_background(struct plan_builder *b, const struct background_config *config, uint32_t qp)
 {
 	struct plan_background *bg = &b->plan->backgrounds[b->plan->nbackgrounds];
 	struct flow flow = {
-		.sport = (uint16_t)config->sport,
+		.sport = (uint16_t)(config->sport + qp),
 		.dport = (uint16_t)config->dport,
 		.kind = FLOW_BACKGROUND,
 		.prio = config->prio < 0 ? b->options->data_prio : (uint8_t)config->prio,
@@ -225,6 +232,7 @@ add_background(struct plan_builder *b, const struct background_config *config)
 		.start_ps = config->enabled ? config->start_ps : TIME_NEVER,
 		.repeat = config->mode == BACKGROUND_REPEAT,
 		.until_ps = config->until_ps,
+		.depth = (uint32_t)config->depth,
 		.where = config->where,
 	};
 	bg->flow = plan_add_flow(b, &flow, &(struct plan_flow){ .owner = b->plan->nbackgrounds, .slot = bg->slot });
@@ -233,6 +241,23 @@ add_background(struct plan_builder *b, const struct background_config *config)
 }
 
 /* The plan as header records: the analyzer learns the configuration from them. */
+
+bool
+plan_flow_sends(const struct plan *plan, uint32_t flow)
+{
+	uint32_t owner = plan->of[flow].owner;
+
+	switch (plan->flows.flows[flow].kind) {
+	case FLOW_COLLECTIVE:
+		return plan->collectives[owner].enabled;
+	case FLOW_BACKGROUND:
+		return plan->backgrounds[owner].start_ps != TIME_NEVER;
+	case FLOW_TRAFFIC:
+		return true;
+	default:
+		return false;
+	}
+}
 
 struct rec_tuple
 plan_tuple(const struct plan *plan, uint32_t flow)
@@ -314,6 +339,8 @@ plan_schedule_record(const struct plan *plan, uint32_t collective, uint32_t iter
 		rec->flow = plan_tuple(plan, known->flow);
 		rec->base_rtt_ps = plan->of[known->flow].base_rtt_ps;
 		rec->prio = plan->flows.flows[known->flow].prio;
+	} else if (at->compute_ps != 0) {
+		rec->spread_ns = (uint32_t)min_u64(compute_spread_ps(&c->compute) / PS_PER_NS, UINT32_MAX);
 	}
 	if (first.own != COLL_NONE)
 		rec->own_step = c->schedule->deps[first.own].step;
@@ -501,6 +528,7 @@ plan_digest(const struct plan *plan)
 		digest = digest_u64(digest, background->bytes);
 		digest = digest_u64(digest, background->start_ps);
 		digest = digest_u64(digest, background->until_ps);
+		digest = digest_u64(digest, background->depth);
 	}
 	for (uint32_t i = 0; i < plan->nmessages; i++) {
 		digest = digest_u64(digest, plan->messages[i].flow);

@@ -15,15 +15,102 @@
 #include "topo/route.h"
 #include "topo/topo.h"
 #include "workload/config.h"
-#include "workload/expect.h"
+#include "workload/jobs/compute.h"
 #include "workload/traffic/traffic.h"
-#include "workload/workload.h"
+
+/* How long a step takes when nothing disturbs it. Pure functions of sizes, rates and configured paths. */
+
+/* Sizes on the wire, and how the run rounds times. */
+struct expect_frames {
+	uint32_t payload_bytes;  /* of a full data frame: the path MTU */
+	uint32_t frame_bytes;    /* of a full data frame on the wire */
+	uint32_t ack_bytes;      /* of an ACK on the wire */
+	uint32_t frames_per_ack; /* ACK coalescing; 1: every frame is acknowledged */
+	uint64_t quantum_ps;     /* serialization times are floored to it; 0: exact */
+	uint64_t window_bytes;   /* maximum payload in flight of a sender; 0: unbounded */
+	double spare;            /* share of every link that the senders' congestion control leaves free */
+};
+
+/* @return frames of a message */
+uint64_t expect_data_frames(const struct expect_frames *frames, uint64_t bytes);
+/* @return bytes of a message on the wire: its payload and one overhead per frame */
+uint64_t expect_wire_bytes(const struct expect_frames *frames, uint64_t bytes);
+
+/*
+ * What a message takes on the wire at least because of its sender's window, the last round trip not included: a window's
+ * packets leave in each round trip, at the pace of its ACKs, and a window that is closed opens when the first packets of
+ * it are acknowledged.
+ * @param frame_ps  of a full frame on the slowest link of the path
+ * @param rtt_ps    of a packet that waits nowhere
+ * @return 0: the window holds all of it, or there is none
+ */
+uint64_t expect_windows_ps(const struct expect_frames *frames, uint64_t bytes, uint64_t frame_ps, uint64_t rtt_ps);
+
+/*
+ * How long a receiver that coalesces ACKs waits for the packets behind one before it acknowledges it, at the rate of the
+ * slowest link of the path.
+ * @return 0: every frame is acknowledged
+ */
+uint64_t expect_ack_wait_ps(const struct topo *topo, const struct expect_frames *frames, const struct route_path *path);
+
+/*
+ * Time of a step on idle links without ACK traffic: wire bytes / slowest link of the path, or the time that the window
+ * allows, + base RTT. Rates are exact, whatever the quantum.
+ */
+uint64_t expect_ideal_ps(const struct topo *topo, const struct expect_frames *frames, const struct route_path *path,
+			 uint64_t bytes, uint64_t base_rtt_ps);
+
+/*
+ * Time of a whole message on idle links, from its post to its last ACK: the reference for slowdowns. Its frames follow
+ * each other through the slowest link, and the last frame continues alone, store and forward. A last frame shorter than
+ * the MTU counts with its own length. The result does not exceed the time in the fabric: overheads of first and last
+ * frames do not count.
+ */
+uint64_t expect_fct_ps(const struct topo *topo, const struct expect_frames *frames, const struct route_path *forward,
+		       const struct route_path *reverse, uint64_t bytes, uint64_t pipeline_ps);
+
+/* One step of one rank, for expect_steps(). */
+struct expect_flow {
+	uint64_t bytes;
+	const struct route_path *forward, *reverse;
+	uint64_t base_rtt_ps;
+	/* Results: without the base RTT, and for how much of it the sender's and the receiver's NIC are occupied. */
+	uint64_t wire_ps, tx_ps, rx_ps;
+};
+
+/*
+ * Per port: wire time of the steps' ACKs and of their data; number of steps that send from it and that are received
+ * behind it.
+ */
+struct expect_port {
+	uint64_t acks_ps, data_ps;
+	uint32_t senders, receivers;
+};
+
+/*
+ * The same with ACKs, of steps that run together. A step with exclusive NICs takes as long as the busiest link of its
+ * path. On each link its data shares the wire with the ACKs of the steps whose reverse path takes that link in the same
+ * direction. A step with a shared NIC bears an equal share of those ACKs on its NICs; no others count. fluid_run() adds
+ * the effect of the other data there. Serialization is floored frame by frame where a quantum is set. Senders that
+ * leave a share of the links free make the links slower by it.
+ * @param flows  [count] steps that run together; the results are set
+ * @param ports  scratch, [topo->nports], zeroed by the caller and zero again on return
+ */
+void expect_steps(const struct topo *topo, const struct expect_frames *frames, struct expect_flow *flows, uint32_t count,
+		  struct expect_port *ports);
+
+/* The same on idle links without ACKs: expect_ideal_ps() but for the base RTT. */
+void expect_ideal_step(const struct topo *topo, const struct expect_frames *frames, struct expect_flow *flow);
+
+struct workload;
 
 #define PLAN_NONE UINT32_MAX
 #define PLAN_MAX_SERIAL ((1u << 24) - 1) /* steps over all iterations: a notification packet carries 24 bits */
-#define PLAN_MAX_FLOWS (UINT16_MAX - 1u) /* a port numbers those that it sees: common/port_flows.h */
-#define PLAN_FIRST_SPORT 49152           /* of collective 0, channel 0, when a scenario gives none */
-#define PLAN_FIRST_NOTIFY_SPORT 32768    /* of collective 0 */
+#define PLAN_FIRST_QPN 16u
+/* Two QPNs each, below those of UD QPs, which have the upper half of 24 bits. */
+#define PLAN_MAX_FLOWS (((1u << 23) - PLAN_FIRST_QPN) / 2)
+#define PLAN_FIRST_SPORT 49152        /* of collective 0, channel 0, when a scenario gives none */
+#define PLAN_FIRST_NOTIFY_SPORT 32768 /* of collective 0 */
 #define PLAN_MAX_COLLECTIVES (PLAN_FIRST_SPORT - PLAN_FIRST_NOTIFY_SPORT)
 #define PLAN_FIRST_TRAFFIC_SPORT 20000 /* of each pair's first connection */
 
@@ -40,6 +127,7 @@ struct plan_rank {
 	uint32_t slot;          /* index among all ranks of its host */
 	uint32_t receives;      /* messages that it receives in one iteration */
 	uint32_t nout, nin;     /* data flows from it, and to it */
+	uint32_t first_in;      /* of those to it, in in_flows */
 	uint64_t region_offset; /* of its first vector in its host's region */
 };
 
@@ -71,6 +159,7 @@ struct plan_collective {
 	uint64_t ideal_ps, expect_ps;       /* of one iteration, the critical path of the undisturbed run */
 	uint64_t least_rtt_ps, most_rtt_ps; /* base RTTs of its data flows */
 	uint32_t first_flow, nflows;        /* its data flows */
+	uint32_t *in_flows;                 /* [nflows] the same by receiver */
 	struct cfg_where where;
 };
 
@@ -89,6 +178,7 @@ struct plan_background {
 	uint64_t start_ps; /* TIME_NEVER: it is not enabled */
 	bool repeat;
 	uint64_t until_ps;
+	uint32_t depth;    /* messages outstanding at a time */
 	uint64_t ideal_ps; /* of one message */
 	uint32_t step;     /* among those of its host that are judged, from 1; 0: it is not */
 	struct cfg_where where;
@@ -115,6 +205,7 @@ struct plan_flow {
 	uint32_t out, in;    /* data flow of a collective: which of the sender's, and of the receiver's, it is */
 	uint32_t first_step; /* the first of the sender's that it carries; the others follow by chains.before */
 	uint64_t base_rtt_ps;
+	uint64_t there_ps;    /* of it: a full frame's time to the receiver */
 	uint64_t ack_wait_ps; /* that its receiver lets pass before it acknowledges a packet: for those behind it */
 	bool measured;        /* its packets have tags */
 };
@@ -238,6 +329,9 @@ void plan_schedule_record(const struct plan *plan, uint32_t collective, uint32_t
 			  struct rec_schedule *rec);
 /* One of a step's further dependencies. @param of  its record  @param index  below of->depends */
 void plan_depend_record(const struct plan *plan, const struct rec_schedule *of, uint32_t index, struct rec_depend *rec);
+
+/* Does a flow send more than single packets in this run? Not if its collective is not enabled. */
+bool plan_flow_sends(const struct plan *plan, uint32_t flow);
 
 /*
  * Tells whether two programs understood a scenario alike: flows with their endpoints and ports, steps with their sizes

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A plan under construction: state that its files share. */
+/*
+ * A plan under construction, and the parts of its making: plan.c places jobs and calls the others, plan_schedule.c makes
+ * the schedule of a collective and finds what of it is measured, plan_flows.c makes the flows, of collectives, generators
+ * and probes. Each part adds to the plan and reads what was added before.
+ */
 #pragma once
 
-#include "collectives/params.h"
+#include "collectives/schedule.h"
 #include "workload/plan.h"
 
 struct plan_builder {

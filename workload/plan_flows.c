@@ -9,12 +9,11 @@
 #include "workload/plan_build.h"
 #include "workload/traffic/generator.h"
 
-#define FIRST_QPN 16u
-
 static int check_messages(const struct plan_builder *b, struct plan_collective *c);
 static int choose_ports(struct plan_builder *b, const struct plan_collective *c, const struct collective_config *config,
 			uint32_t *sport);
 static int make_data_flows(struct plan_builder *b, uint32_t index, uint32_t sport, uint16_t dport);
+static int sort_by_receiver(const struct plan *plan, struct plan_collective *c);
 static int make_control_flows(struct plan_builder *b, uint32_t index, uint32_t *to_peer);
 
 int
@@ -33,6 +32,8 @@ plan_make_flows(struct plan_builder *b, uint32_t index, const struct collective_
 	if (rc == 0)
 		rc = plan_measure(b, index, config);
 	c->nflows = b->plan->flows.count - c->first_flow;
+	if (rc == 0)
+		rc = sort_by_receiver(b->plan, c);
 	if (rc == 0 && b->options->notify)
 		rc = make_control_flows(b, index, to_peer);
 	if (rc == 0 && b->plan->flows.count > PLAN_MAX_FLOWS)
@@ -68,8 +69,8 @@ plan_add_flow(struct plan_builder *b, const struct flow *flow, const struct plan
 	plan->flows.flows[index] = *flow;
 	plan->flows.flows[index].src_ip = topo_nic_ip(flow->src_node, flow->src_nic);
 	plan->flows.flows[index].dst_ip = topo_nic_ip(flow->dst_node, flow->dst_nic);
-	plan->flows.flows[index].src_qpn = FIRST_QPN + 2 * index;
-	plan->flows.flows[index].dst_qpn = FIRST_QPN + 2 * index + 1;
+	plan->flows.flows[index].src_qpn = PLAN_FIRST_QPN + 2 * index;
+	plan->flows.flows[index].dst_qpn = PLAN_FIRST_QPN + 2 * index + 1;
 	plan->of[index] = *of;
 	plan->of[index].kind = flow->kind;
 	plan->flows.count++;
@@ -225,6 +226,23 @@ make_data_flows(struct plan_builder *b, uint32_t index, uint32_t sport, uint16_t
 			if (known->flow == PLAN_NONE)
 				return -ENOMEM;
 		}
+	return 0;
+}
+
+static int
+sort_by_receiver(const struct plan *plan, struct plan_collective *c)
+{
+	uint32_t count = 0;
+
+	c->in_flows = malloc((c->nflows + (size_t)1) * sizeof(*c->in_flows));
+	if (c->in_flows == NULL)
+		return -ENOMEM;
+	for (uint32_t r = 0; r < c->schedule->ranks; r++) {
+		c->ranks[r].first_in = count;
+		count += c->ranks[r].nin;
+	}
+	for (uint32_t f = c->first_flow; f < c->first_flow + c->nflows; f++)
+		c->in_flows[c->ranks[plan->of[f].peer].first_in + plan->of[f].in] = f;
 	return 0;
 }
 

@@ -5,14 +5,14 @@
 #include <string.h>
 
 #include "collectives/builder.h"
-#include "collectives/closing.h"
-#include "collectives/spread.h"
+#include "collectives/schedule.h"
 #include "common/units.h"
 #include "workload/config.h"
 #include "workload/fluid.h"
 #include "workload/jobs/compute.h"
 #include "workload/plan.h"
 #include "workload/plan_build.h"
+#include "workload/workload.h"
 
 #define VECTOR_ALIGN 64ull
 
@@ -274,12 +274,15 @@ plan_least_steps(const struct workload *workload, uint32_t index)
 	const struct plan_builder b = { .workload = workload, .err = &err };
 	struct work_groups groups;
 	struct group_params of;
+	int rc;
 
 	if (ranks > COLL_MAX_RANKS || plan_has_file(&work->config) || workload_groups(workload, index, &groups) != 0)
 		return count;
-	if (set_params(&b, work, groups.ranks, elem_bytes, &of) == 0 && coll_schedule_count(&of.params, &count) == 0)
-		count.all *= groups.groups;
-	else
+	rc = set_params(&b, work, groups.ranks, elem_bytes, &of);
+	if (rc == 0)
+		rc = coll_schedule_count(&of.params, &count);
+	count.all *= groups.groups;
+	if (rc != 0 && rc != -E2BIG) /* too many steps are at least those counted */
 		count = (struct coll_step_count){ 0 };
 	free(of.counts);
 	free(of.pairs);
@@ -469,8 +472,8 @@ find_paths(struct plan *plan, const struct plan_network *network, uint32_t flow,
 		route_rtt_ps(topo, &paths->forward, &paths->reverse, network->frames.frame_bytes, network->frames.ack_bytes,
 			     network->pipeline_ps, network->frames.quantum_ps);
 	plan->of[flow].ack_wait_ps = expect_ack_wait_ps(topo, &network->frames, &paths->forward);
-	paths->one_way_ps = route_one_way_ps(topo, &paths->forward, network->frames.frame_bytes, network->pipeline_ps,
-					     network->frames.quantum_ps);
+	plan->of[flow].there_ps = paths->one_way_ps = route_one_way_ps(topo, &paths->forward, network->frames.frame_bytes,
+								       network->pipeline_ps, network->frames.quantum_ps);
 	return 0;
 }
 

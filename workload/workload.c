@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "workload/config.h"
-#include "workload/jobs/config.h"
 
 /* Private to the workload*.c files: a workload while it is read. */
 

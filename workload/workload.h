@@ -9,7 +9,6 @@
 #include "common/wire/layout.h"
 #include "workload/config.h"
 #include "workload/jobs/compute.h"
-#include "workload/jobs/config.h"
 #include "workload/jobs/endpoint.h"
 #include "workload/jobs/place.h"
 

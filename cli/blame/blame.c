@@ -20,12 +20,14 @@
 #include "common/run_files.h"
 #include "emulation/outputs/outputs.h"
 #include "eval/args.h"
-#include "eval/job.h"
-#include "eval/rerun.h"
-#include "eval/suspect.h"
-#include "eval/truth.h"
 #include "scenario/scenario.h"
 #include "scenario/scenario_args.h"
+#include "twin/rerun/job.h"
+#include "twin/rerun/rerun.h"
+#include "twin/rerun/rerun_store.h"
+#include "twin/rerun/suspect.h"
+#include "twin/rerun/text.h"
+#include "workload/workload.h"
 
 /* The job whose time `rocelab blame` explains. */
 
@@ -123,15 +125,20 @@ add_line(const struct blame_report *report, size_t i, struct libscols_table *tab
 	snprintf(cells[n++], width, "%s", suspect->kind);
 	snprintf(cells[n++], width, "%s%.3f", bound, cost->regained_ns / NS_PER_MS);
 	snprintf(cells[n++], width, "%.1f", truth->base_ns > 0 ? 100 * cost->regained_ns / truth->base_ns : 0);
-	if (truth->has_shapley) {
+	if (truth->has_shapley && i < rerun_causes(report->c)) {
 		snprintf(cells[n++], width, "%.3f", cost->shapley_ns / NS_PER_MS);
 		snprintf(cells[n++], width, "%.1f %%", 100 * shapley_share(truth, i));
 	} else {
 		snprintf(cells[n++], width, "-");
 		snprintf(cells[n++], width, "-");
 	}
-	snprintf(cells[n++], width, "%.3f", report->claims->ns[i] / NS_PER_MS);
-	snprintf(cells[n++], width, "%.1f %%", 100 * claims_share(report->claims, &report->c->suspects, i));
+	if (i < rerun_causes(report->c)) {
+		snprintf(cells[n++], width, "%.3f", report->claims->ns[i] / NS_PER_MS);
+		snprintf(cells[n++], width, "%.1f %%", 100 * claims_share(report->claims, &report->c->suspects, i));
+	} else {
+		snprintf(cells[n++], width, "-");
+		snprintf(cells[n++], width, "-");
+	}
 	snprintf(cells[n++], width, "%s", cost->has_effect ? "yes" : "none");
 	for (size_t k = 0; k < n; k++)
 		scols_line_set_data(line, k, cells[k]);
@@ -152,8 +159,9 @@ blame_print(const struct blame_report *report, FILE *to)
 
 	fprintf(to, "Job %s ", report->job);
 	print_time("took", truth->base_ns, truth->base_complete, to);
-	print_time("; without any suspect", truth->all_ns, truth->all_complete, to);
-	fprintf(to, ". %llu runs.\n\n", (unsigned long long)rerun_sets(report->c));
+	if (rerun_causes(report->c) != 0)
+		print_time("; without any suspect", truth->all_ns, truth->all_complete, to);
+	fprintf(to, ". %llu runs.\n\n", (unsigned long long)report->c->nsets_out);
 	for (size_t i = 0; i < NCOLUMNS; i++)
 		scols_table_new_column(table, columns[i], 0, i < TEXT_COLUMNS ? 0 : SCOLS_FL_RIGHT);
 	scols_table_set_stream(table, to);
@@ -175,14 +183,15 @@ suspect_json(const struct blame_report *report, size_t i)
 	const struct suspect *suspect = &report->c->suspects.at[i];
 	const struct rerun_truth *truth = report->truth;
 	const struct rerun_cost *cost = &truth->costs[i];
+	bool has_shapley = truth->has_shapley && i < rerun_causes(report->c);
 	json_t *root =
 		json_pack("{s:s, s:s, s:s, s:f, s:b, s:f, s:f, s:b}", "name", suspect->name, "kind", suspect->kind, "set",
 			  suspect->set, "without_ns", cost->without_ns, "complete", cost->complete, "regained_ns",
 			  cost->regained_ns, "regained_share", truth->base_ns > 0 ? cost->regained_ns / truth->base_ns : 0,
 			  "has_effect", cost->has_effect);
 
-	json_object_set_new(root, "shapley_ns", truth->has_shapley ? json_real(cost->shapley_ns) : json_null());
-	json_object_set_new(root, "shapley_share", truth->has_shapley ? json_real(shapley_share(truth, i)) : json_null());
+	json_object_set_new(root, "shapley_ns", has_shapley ? json_real(cost->shapley_ns) : json_null());
+	json_object_set_new(root, "shapley_share", has_shapley ? json_real(shapley_share(truth, i)) : json_null());
 	json_object_set_new(root, "claimed_ns", json_real(report->claims->ns[i]));
 	json_object_set_new(root, "claimed_share", json_real(claims_share(report->claims, &report->c->suspects, i)));
 	json_object_set_new(root, "named", json_boolean(report->claims->named[i]));
@@ -201,7 +210,7 @@ blame_json(const struct blame_report *report)
 	return json_pack("{s:i, s:s, s:I, s:f, s:b, s:f, s:b, s:I, s:I, s:f, s:o}", "schema_version", 1, "job", report->job,
 			 "number", (json_int_t)report->c->job, "took_ns", truth->base_ns, "complete", truth->base_complete,
 			 "without_any_ns", truth->all_ns, "without_any_complete", truth->all_complete, "rtt_ns",
-			 (json_int_t)report->c->rtt_ns, "runs", (json_int_t)rerun_sets(report->c), "claimed_of_others_ns",
+			 (json_int_t)report->c->rtt_ns, "runs", (json_int_t)report->c->nsets_out, "claimed_of_others_ns",
 			 report->claims->others_ns, "suspects", suspects);
 }
 
@@ -216,6 +225,7 @@ struct blame {
 	const char *of;  /* name of the job whose time counts, "all" */
 	json_t *results; /* of --json: one of each job */
 	uint32_t jobs;
+	struct shard shard;
 	const char *out;
 	bool json;
 };
@@ -233,6 +243,7 @@ static const struct argp_option options[] = {
 	  "verdict's headline speaks of, else the first)",
 	  0 },
 	{ "jobs", 'j', "N", 0, "Runs side by side (default: one a CPU)", 0 },
+	EVAL_ARGS_SHARDS,
 	{ "out", 'o', "DIR", 0, "Keep results in DIR (default out/blame/NAME); resume from those that are there", 0 },
 	{ "json", 'J', NULL, 0, "Print blame.json instead of a table", 0 },
 	{ 0 },
@@ -244,6 +255,9 @@ parse(int key, char *arg, struct argp_state *state)
 	struct blame *blame = state->input;
 
 	switch (key) {
+	case EVAL_ARGS_SHARD:
+	case EVAL_ARGS_MERGE:
+		return eval_args_shard(state, key, arg, &blame->shard);
 	case 'w':
 		if (blame->nwithout == SUSPECT_MAX)
 			args_error(state, "more than %d --without", SUSPECT_MAX);
@@ -306,6 +320,7 @@ find_suspects(const struct blame *blame, const struct scenario *scenario, struct
 		ret = suspects_keep(&c->suspects, blame->without, blame->nwithout, err);
 	for (size_t i = 0; ret == 0 && i < blame->nwith; i++)
 		ret = suspects_add_remedy(&c->suspects, blame->with[i], err);
+	c->trials = blame->nwith;
 	if (ret == 0 && c->suspects.count == 0)
 		ret = err_set(
 			err, -EINVAL,
@@ -337,11 +352,11 @@ check_remedies(const struct blame *blame, struct err *err)
 }
 
 /* The results that the folder has must be of the same configuration, suspects and job. */
-static struct store *
+static struct rerun_store *
 open_store(const char *dir, const struct rerun_case *c, uint64_t seed, struct err *err)
 {
 	uint64_t digest = DIGEST_INIT;
-	char path[PATH_MAX], identity[64];
+	char path[PATH_MAX], identity[96];
 	FILE *file = fopen(c->scenario, "r");
 	int byte;
 
@@ -352,9 +367,10 @@ open_store(const char *dir, const struct rerun_case *c, uint64_t seed, struct er
 	for (size_t i = 0; i < c->suspects.count; i++)
 		for (const char *p = c->suspects.at[i].set; *p != '\0'; p++)
 			digest = digest_u64(digest, (uint64_t)*p);
-	snprintf(identity, sizeof(identity), " scenario and suspects %016llx", (unsigned long long)digest);
+	snprintf(identity, sizeof(identity), " scenario and suspects %016llx, seed %llu", (unsigned long long)digest,
+		 (unsigned long long)seed);
 	snprintf(path, sizeof(path), "%s/" STORE_FILE, dir);
-	return store_open(path, seed, 1, identity, err);
+	return rerun_store_open(path, identity, err);
 }
 
 /* Does this program reproduce the folder's run from its scenario? @return 0 or -EINVAL with err */
@@ -369,7 +385,7 @@ check_same(const char *was, const char *is, struct err *err)
 	runs[0] = json_load_file(path, 0, NULL);
 	snprintf(path, sizeof(path), "%s/" RERUN_BASE "/" RUN_SUMMARY, is);
 	runs[1] = json_load_file(path, 0, NULL);
-	same = strcmp(truth_text(runs[0], "digest"), truth_text(runs[1], "digest")) == 0;
+	same = strcmp(json_text(runs[0], "digest"), json_text(runs[1], "digest")) == 0;
 	json_decref(runs[0]);
 	json_decref(runs[1]);
 	return same ? 0
@@ -409,18 +425,22 @@ print_result(struct blame *blame, const struct rerun_case *c, const struct rerun
 static int
 rerun(struct blame *blame, const struct rerun_case *c, uint64_t seed, const char *job, struct err *err)
 {
-	struct store *store = open_store(c->dir, c, seed, err);
-	struct reruns reruns = { store, c, 1, blame->jobs };
+	struct rerun_store *store = open_store(c->dir, c, seed, err);
+	struct reruns reruns = { store, c, 1, blame->jobs, &blame->shard, false };
 	struct rerun_truth truth;
 	int ret = store != NULL ? reruns_run(&reruns, err) : -EINVAL;
 
+	if (shard_is_part(&blame->shard)) {
+		rerun_store_close(store);
+		return ret;
+	}
 	if (ret == 0 && blame->run != NULL)
 		ret = check_same(blame->run, c->dir, err);
 	if (ret == 0)
 		ret = rerun_truth(store, c, &truth, err);
 	if (ret == 0)
 		ret = print_result(blame, c, &truth, job, err);
-	store_close(store);
+	rerun_store_close(store);
 	return ret;
 }
 
@@ -454,7 +474,7 @@ blame_all(const char *dir, struct blame *blame, const struct scenario *scenario,
 		if (!workload->jobs[j].enabled)
 			continue;
 		snprintf(own, sizeof(own), "%s/job-%u", dir, j);
-		if (!blame->json && j != 0)
+		if (!blame->json && j != 0 && !shard_is_part(&blame->shard))
 			putchar('\n');
 		ret = run_dir_make(own, err);
 		ret = ret < 0 ? ret : blame_job(own, blame, scenario, j, err);
@@ -478,11 +498,15 @@ blame_in(const char *dir, struct blame *blame, struct err *err)
 	if (ret == 0)
 		ret = check_remedies(blame, err);
 	if (ret == 0)
+		ret = shard_merge(&blame->shard, dir, NULL, err);
+	if (ret == 0)
 		ret = output_config(scenario, dir, err);
 	if (ret == 0)
 		ret = all ? blame_all(dir, blame, scenario, err) : blame_job(dir, blame, scenario, job, err);
 	scenario_destroy(scenario);
-	if (blame->results != NULL && ret >= 0)
+	if (ret == 0 && shard_is_part(&blame->shard))
+		eval_args_part(&blame->shard);
+	else if (blame->results != NULL && ret >= 0)
 		json_dumpf(all ? blame->results : json_array_get(blame->results, 0), stdout,
 			   JSON_INDENT(1) | JSON_PRESERVE_ORDER);
 	return ret;
@@ -514,7 +538,7 @@ command_blame(int argc, char **argv)
 {
 	int cpus[POOL_MAX_JOBS];
 	struct blame blame = { .jobs = job_cpus(cpus, POOL_MAX_JOBS) };
-	char out[PATH_MAX], scenario[PATH_MAX];
+	char out[PATH_MAX], name[PATH_MAX - 64], scenario[PATH_MAX];
 	struct err err = { 0 };
 	struct run_dir dir;
 	int ret;
@@ -522,9 +546,11 @@ command_blame(int argc, char **argv)
 	argv[0] = "rocelab blame";
 	if (args_parse(&argp, argc, argv, 0, &blame) != 0)
 		return EXIT_USAGE;
-	run_dir_default("out/blame", blame.options.path, out, sizeof(out));
+	run_dir_default("out/blame", blame.options.path, name, sizeof(name));
+	shard_folder(&blame.shard, name, out, sizeof(out));
 	if (find_scenario(&blame, scenario, sizeof(scenario), &err) < 0 ||
 	    run_dir_open(&dir, blame.out != NULL ? blame.out : out, &err) < 0) {
+		shard_fini(&blame.shard);
 		log_error("%s", err.text);
 		return EXIT_USAGE;
 	}
@@ -533,5 +559,6 @@ command_blame(int argc, char **argv)
 	ret = blame_in(dir.path, &blame, &err);
 	json_decref(blame.results);
 	run_dir_close(&dir);
+	shard_fini(&blame.shard);
 	return eval_args_exit(ret, &err);
 }

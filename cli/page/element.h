@@ -22,3 +22,15 @@ int page_element(const char *dir, const char *id, const json_t *value, struct er
  * @return 0 or negative errno with err
  */
 int page_scenario(const char *run, const char *dir, struct err *err);
+
+/* Counters of a run over time for its page: the tracks below the timeline. */
+
+/*
+ * Puts the element "series" into a page that the analyzer has written: utilization, queues, pauses, marks and drops of
+ * ports over time, and the scenario's keys that remedies are made of. From run.sqlite alone; the diagnosis reads none of
+ * it. Bounded: docs/page.md states by what.
+ * @param run  the run's folder; without a store, nothing happens
+ * @param dir  whose report.html gets it
+ * @return 0 or negative errno with err
+ */
+int page_series(const char *run, const char *dir, struct err *err);

@@ -3,18 +3,22 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/types.h>
 #include <unistd.h>
 
-#include "cli/start/one_run.h"
+#include "cli/page/element.h"
+#include "cli/start/mpi_job.h"
 #include "cli/start/run_hosts.h"
+#include "cli/store/runs.h"
 #include "common/child.h"
 #include "common/clock.h"
 #include "common/err.h"
@@ -24,6 +28,7 @@
 #include "common/program.h"
 #include "common/run_files.h"
 #include "common/wire/partition.h"
+#include "scenario/scenario.h"
 
 #define ANALYZER_STUCK (-2) /* besides exit statuses */
 
@@ -349,6 +354,8 @@ launch_partitions_ask(const struct launch_partitions *partitions)
 /* The running fabric, 0: none, for ask_fabric(), and the programs of its other partitions. */
 static volatile sig_atomic_t fabric_pid;
 static struct launch_partitions fabric_partitions;
+/* Of a fabric that is an MPI job; pid 0: it is none. */
+static struct mpi_job fabric_job;
 
 /* @param socket  of the analyzer, NULL: there is none */
 static pid_t
@@ -368,10 +375,51 @@ start_dpswitch(const struct launch *launch, const char *socket, struct err *err)
 		return -E2BIG;
 	if (launch_partitions_add(&fabric_partitions, 0, &args, err) < 0)
 		return -E2BIG;
+	if (launch->in_job && child_add(&args, "--processes", err) < 0)
+		return -E2BIG;
 	for (size_t i = 0; i < launch->pass->count; i++)
 		if (child_add(&args, launch->pass->argv[i], err) < 0)
 			return -E2BIG;
+	if (launch->processes != 0)
+		return mpi_job_start(&fabric_job, launch->processes, launch->private_dir, &args, err);
 	return child_start(path, &args, false, err);
+}
+
+int
+launch_process(const char *scenario, const char *dir, const struct child_args *pass, struct err *err)
+{
+	struct child_args args = { .argv = { "dpswitch", scenario, "--out", dir, "--processes" }, .count = 5 };
+	char path[PATH_MAX];
+	pid_t pid;
+
+	if (child_find("dpswitch", "dpswitch", path, sizeof(path), err) < 0)
+		return EXIT_FAILED;
+	for (size_t i = 0; i < pass->count; i++)
+		if (child_add(&args, pass->argv[i], err) < 0)
+			return EXIT_USAGE;
+	launch_catch_interrupts();
+	pid = child_start(path, &args, false, err);
+	fabric_pid = pid > 0 ? pid : 0;
+	return pid > 0 ? child_wait(pid) : EXIT_FAILED;
+}
+
+/* Asks the fabric to end in good order; may be called in a signal's handler. */
+static void
+ask_program(pid_t fabric)
+{
+	if (fabric_job.pid != 0)
+		mpi_job_interrupt(fabric);
+	else
+		interrupt_pass_on(fabric);
+}
+
+/* For how long the fabric has been idle: of a job, its first process. */
+static uint64_t
+fabric_idle_ns(struct child_watch *watch)
+{
+	if (fabric_job.pid != 0 && watch->pid == fabric_job.pid)
+		watch->pid = mpi_job_first(&fabric_job) != 0 ? mpi_job_first(&fabric_job) : watch->pid;
+	return child_idle_ns(watch);
 }
 
 /* While the fabric runs, its hosts are looked after. @return its exit status */
@@ -383,6 +431,8 @@ wait_for_fabric(const struct launch *launch, pid_t fabric, struct err *err)
 	int status, of_partitions, refused = EXIT_DONE;
 
 	while (!child_poll(fabric, &status)) {
+		if (fabric_job.pid != 0)
+			mpi_job_tend(&fabric_job);
 		if (!ending && launch->hosts != NULL && run_hosts_tend(launch->hosts, err) < 0) {
 			log_error("%s", err->text);
 			kill(fabric, SIGTERM);
@@ -400,10 +450,12 @@ wait_for_fabric(const struct launch *launch, pid_t fabric, struct err *err)
 			refused = launch_partitions_refused(&fabric_partitions);
 		}
 		ending |= launch_partitions_ended(&fabric_partitions); /* it sees that itself */
-		if (launch_abandoned() || ((ending || interrupt_asked()) && child_idle_ns(&watch) >= FABRIC_IDLE_NS))
+		if (launch_abandoned() || ((ending || interrupt_asked()) && fabric_idle_ns(&watch) >= FABRIC_IDLE_NS))
 			kill(fabric, SIGKILL);
 		clock_sleep_until_ns(clock_now_ns() + FABRIC_POLL_NS);
 	}
+	if (fabric_job.pid != 0)
+		status = mpi_job_end(&fabric_job);
 	of_partitions = launch_partitions_wait(&fabric_partitions);
 	if (of_partitions != EXIT_DONE && status == EXIT_DONE)
 		status = exit_code_is_of_run(of_partitions) ? of_partitions : EXIT_FAILED;
@@ -489,7 +541,7 @@ run_programs(const struct launch *launch, const char *socket, struct launch_stat
 	*err = (struct err){ 0 };
 	fabric_pid = fabric;
 	if (interrupt_asked()) /* before there was a fabric */
-		interrupt_pass_on(fabric);
+		ask_program(fabric);
 	status->fabric = wait_for_fabric(launch, fabric, err);
 	fabric_pid = 0;
 	if (child_interrupted(status->fabric)) {
@@ -517,7 +569,7 @@ static void
 ask_fabric(void)
 {
 	if (fabric_pid > 0)
-		interrupt_pass_on((pid_t)fabric_pid);
+		ask_program((pid_t)fabric_pid);
 	launch_partitions_ask(&fabric_partitions);
 }
 
@@ -531,4 +583,152 @@ bool
 launch_abandoned(void)
 {
 	return interrupt_count() > 1;
+}
+
+int
+verdict_print(const char *dir, struct err *err)
+{
+	char path[PATH_MAX], block[65536];
+	size_t n;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/" RUN_VERDICT, dir);
+	file = fopen(path, "r");
+	if (file == NULL)
+		return err_set(err, -errno, "%s: %s", path, strerror(errno));
+	while ((n = fread(block, 1, sizeof(block), file)) > 0)
+		fwrite(block, 1, n, stdout);
+	fclose(file);
+	return fflush(stdout) == 0 ? 0 : err_set(err, -EIO, "cannot print the verdict");
+}
+
+int
+verdict_count(const char *dir, struct verdict_counts *counts, struct err *err)
+{
+	char path[PATH_MAX];
+	json_error_t error;
+	json_t *root, *collective, *program;
+	size_t i;
+
+	*counts = (struct verdict_counts){ 0 };
+	snprintf(path, sizeof(path), "%s/" RUN_VERDICT, dir);
+	root = json_load_file(path, 0, &error);
+	if (root == NULL)
+		return err_set(err, -EINVAL, "%s:%d: %s", path, error.line, error.text);
+	counts->findings = json_array_size(json_object_get(root, "findings"));
+	json_array_foreach(json_object_get(root, "collectives"), i, collective)
+		counts->unfinished += !json_is_true(json_object_get(collective, "complete"));
+	json_array_foreach(json_object_get(root, "plugins"), i, program) {
+		if (!json_is_true(json_object_get(program, "left_out")))
+			continue;
+		counts->left_out++;
+		err_set(&counts->why, 0, "diagnoser %s was left out: %s",
+			json_string_value(json_object_get(program, "name")),
+			json_string_value(json_object_get(program, "why")));
+	}
+	json_decref(root);
+	return 0;
+}
+
+/* DIR/run.json. @return NULL where there is none that can be read */
+static json_t *
+read_run(const char *dir)
+{
+	char path[PATH_MAX];
+
+	if (snprintf(path, sizeof(path), "%s/" RUN_SUMMARY, dir) >= (int)sizeof(path))
+		return NULL;
+	return json_load_file(path, 0, NULL);
+}
+
+bool
+run_analyzer_lacks(const char *dir)
+{
+	json_t *root = read_run(dir), *export = json_object_get(root, "export");
+	bool lacks = json_integer_value(json_object_get(export, "analyzer_lost")) == ETIMEDOUT ||
+		     json_integer_value(json_object_get(export, "analyzer_missed_records")) >
+			     json_integer_value(json_object_get(export, "recording_missed_records"));
+
+	json_decref(root);
+	return lacks;
+}
+
+/* What the run's first program does not know: other partitions' counters, and the findings. */
+static void
+complete_store(const char *dir, uint32_t partitions, struct launch_status *status)
+{
+	struct err err = { 0 };
+
+	if (partitions_store(dir, partitions, &err) == 0 && (status->analyzer != 0 || findings_store(dir, &err) == 0))
+		return;
+	log_error("%s", err.text);
+	status->fabric = EXIT_FAILED;
+}
+
+int
+one_run(const struct one_run *run, struct scenario *scenario, const struct run_dir *dir, struct launch_status *status,
+	struct err *err)
+{
+	struct launch launch = {
+		.scenario = run->options->path,
+		.dir = dir->path,
+		.pass = run->pass,
+		.partitions = run->partitions,
+		.processes = run->processes,
+		.in_job = run->in_job,
+		.print = run->print,
+	};
+	struct private_dir private_dir;
+	int ret = private_dir_create(&private_dir, err);
+
+	if (ret < 0) {
+		scenario_destroy(scenario);
+		return EXIT_NOT_BEGUN;
+	}
+	launch.private_dir = private_dir.path;
+	ret = run_hosts_create(run->options, scenario, dir, private_dir.path, &launch.hosts, err);
+	if (ret < 0) {
+		private_dir_remove(&private_dir);
+		return ret == -ENOPKG || ret == -ENOENT ? EXIT_NOT_BEGUN : EXIT_USAGE;
+	}
+	launch_catch_interrupts();
+	ret = launch_run(&launch, status, err);
+	if (ret == 0 && status->analyzer == 0)
+		ret = page_scenario(dir->path, dir->path, err);
+	if (ret == 0)
+		complete_store(dir->path, run->partitions != 0 ? run->partitions : run->processes, status);
+	if (ret == 0 && status->analyzer == 0)
+		ret = page_series(dir->path, dir->path, err);
+	run_files_tidy(dir->path);
+	run_hosts_destroy(launch.hosts);
+	private_dir_remove(&private_dir);
+	if (ret < 0)
+		return ret == -EINTR ? EXIT_INTERRUPTED : EXIT_NOT_BEGUN;
+	return 0;
+}
+
+int
+one_run_check(const struct launch_status *status, const char *dir)
+{
+	char text[64];
+
+	if (status->fabric == EXIT_USAGE)
+		return EXIT_USAGE;
+	if (launch_abandoned()) {
+		log_info("ended at once; the records until then are kept: rocelab diagnose %s", dir);
+		return EXIT_INTERRUPTED;
+	}
+	if (status->fabric != EXIT_NOT_BEGUN && !exit_code_is_of_run(status->fabric))
+		log_error("dpswitch %s", child_text(status->fabric, text, sizeof(text)));
+	if (status->analyzer == LAUNCH_NO_STREAM && interrupt_asked())
+		return EXIT_INTERRUPTED;
+	if (status->analyzer == LAUNCH_NO_STREAM)
+		return status->fabric == EXIT_NOT_BEGUN ? EXIT_NOT_BEGUN : EXIT_FAILED;
+	/* Where the reader of its output has gone the files are complete. */
+	if (status->analyzer != 0 && status->analyzer != CHILD_KILLED + SIGPIPE) {
+		log_error("the analyzer %s; the recorded stream is kept: rocelab diagnose %s",
+			  child_text(status->analyzer, text, sizeof(text)), dir);
+		return EXIT_FAILED;
+	}
+	return exit_code_is_of_run(status->fabric) ? status->fabric : EXIT_FAILED;
 }

@@ -4,11 +4,13 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "cli/start/run_hosts.h"
 #include "common/child.h"
 #include "common/err.h"
+#include "common/run_files.h"
 
 struct launch {
 	const char *scenario, *dir;    /* dir exists; the run's files go there */
@@ -16,6 +18,8 @@ struct launch {
 	const struct child_args *pass; /* options that dpswitch understands */
 	struct run_hosts *hosts;       /* with their own kernel; NULL: there are none */
 	uint32_t partitions;           /* programs that share the fabric; 0: one runs all of it */
+	uint32_t processes;            /* the same of an MPI job that is started here; 0: none is */
+	bool in_job;                   /* mpirun has started this program, once for each process */
 	bool print;                    /* for people: brief results, then the report */
 };
 
@@ -50,3 +54,57 @@ int launch_run(const struct launch *launch, struct launch_status *status, struct
  */
 void launch_catch_interrupts(void);
 bool launch_abandoned(void);
+
+/* A run in a folder that is locked: its sockets and hosts, the fabric and the analyzer, and their files. */
+
+struct scenario;
+struct scenario_options;
+
+struct one_run {
+	const struct scenario_options *options;
+	const struct child_args *pass;  /* the same, and more, as dpswitch takes it */
+	uint32_t partitions, processes; /* as struct launch has them */
+	bool in_job;
+	bool print; /* for people */
+};
+
+/*
+ * A process of a job, other than the first: its part of the fabric, as options tell dpswitch.
+ * @return exit code; err set where it did not start
+ */
+int launch_process(const char *scenario, const char *dir, const struct child_args *pass, struct err *err);
+
+/*
+ * @param scenario  loaded with the options; taken over
+ * @return 0 with *status set; or with err set and nothing run EXIT_USAGE: its options are impossible; EXIT_FAILED
+ */
+int one_run(const struct one_run *run, struct scenario *scenario, const struct run_dir *dir, struct launch_status *status,
+	    struct err *err);
+
+/*
+ * The result of a run, with warnings for people where it failed.
+ * @return exit code (common/program.h), EXIT_DONE also where the reader of the analyzer's output has gone
+ */
+int one_run_check(const struct launch_status *status, const char *dir);
+
+/* DIR/verdict.json after a run: shown to machines, or judged for the exit code. */
+
+/* Prints DIR/verdict.json. @return 0 or negative errno with err set */
+int verdict_print(const char *dir, struct err *err);
+
+struct verdict_counts {
+	size_t findings;
+	size_t unfinished; /* collectives, each iteration of its own, as far as the evidence goes */
+	size_t left_out;   /* plugin diagnosers that broke, or sent invalid messages */
+	struct err why;    /* "diagnoser ./NAME was left out: WHY" of the first of them */
+};
+
+/* Reads DIR/verdict.json. @return 0 or negative errno with err set */
+int verdict_count(const char *dir, struct verdict_counts *counts, struct err *err);
+
+/*
+ * Whether the analyzer lacks records of this run that its recording has: it was given up, or did not keep up with
+ * real time.
+ * @return false too where DIR/run.json does not have it
+ */
+bool run_analyzer_lacks(const char *dir);

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/start/one_run.h"
+#include "cli/start/launch.h"
 #include "common/child.h"
 #include "common/interrupt.h"
 #include "common/log.h"

@@ -21,6 +21,7 @@
 #include "common/child.h"
 #include "common/clock.h"
 #include "common/err.h"
+#include "common/input_file.h"
 #include "common/log.h"
 #include "common/printable.h"
 #include "common/program.h"
@@ -54,9 +55,7 @@ open_steps(const char *dir, struct err *err)
 	FILE *file;
 
 	snprintf(path, sizeof(path), "%s/" RUN_STEPS, dir);
-	file = fopen(path, "re");
-	if (file == NULL)
-		err_set(err, -EINVAL, "%s: %s", path, strerror(errno));
+	file = input_fopen(path, err);
 	return file;
 }
 

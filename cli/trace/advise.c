@@ -18,8 +18,8 @@
 #include "common/run_files.h"
 #include "eval/args.h"
 #include "eval/flowtracer/study.h"
-#include "eval/job.h"
 #include "scenario/scenario.h"
+#include "twin/rerun/job.h"
 
 struct options {
 	struct ft_study study;

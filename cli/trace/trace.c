@@ -26,6 +26,7 @@
 #include "operator/tracer/tracer.h"
 #include "scenario/scenario_args.h"
 #include "topo/advise.h"
+#include "workload/workload.h"
 
 /* The command line of rocelab trace. */
 

@@ -16,8 +16,11 @@ static void
 go_round(struct coll_builder *builder, const struct coll_params *params, uint32_t reducing, uint32_t gathering)
 {
 	uint32_t n = params->ranks;
-	struct rounds *rounds = rounds_create(builder, n);
+	struct rounds *rounds;
 
+	if (coll_builder_count_all(builder, reducing + gathering))
+		return;
+	rounds = rounds_create(builder, n);
 	for (uint32_t round = 1; round <= reducing + gathering; round++) {
 		bool reduce = round <= reducing;
 		uint32_t back = reduce ? round : round - reducing - 1;

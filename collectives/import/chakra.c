@@ -7,6 +7,7 @@
  */
 #include "collectives/import/chakra.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 #include "collectives/import/program.h"
 #include "common/array.h"
 #include "common/log.h"
+#include "common/minmax.h"
 
 /*
  * Collectives of a trace: the k-th of a group in every member's file is the same one. Its messages are those of the
@@ -26,14 +28,14 @@
 #define COLLECTIVE_TAG (1ull << 63) /* tags of nodes have 32 bits */
 
 static const struct {
-	const char *name, *op;
+	const char *name;
+	bool has_op;
+	enum coll_op op;
 } collectives[] = {
-#define ROW(value, name_, op_) [value] = { name_, op_ },
+#define ROW(value, name_, has_op_, op_) [value] = { name_, has_op_, op_ },
 	CHAKRA_COLLECTIVES(ROW)
 #undef ROW
 };
-
-static const char *const op_names[] = { COLL_OPS(ENUM_NAME) };
 
 /* A rank's part in a collective. */
 struct part {
@@ -78,7 +80,7 @@ check_part(const struct chakra *chakra, uint32_t rank, const struct chakra_node 
 	if (node->comm_type >= ARRAY_LEN(collectives))
 		return chakra_fail(chakra, rank, node, "is a collective without a comm_type of 0 to %zu",
 				   ARRAY_LEN(collectives) - 1);
-	if (collectives[node->comm_type].op == NULL)
+	if (!collectives[node->comm_type].has_op)
 		return chakra_fail(chakra, rank, node, "is a %s, which there is no algorithm for",
 				   collectives[node->comm_type].name);
 	if (node->comm_type != CHAKRA_BARRIER && (node->comm_size == 0 || node->comm_size == CHAKRA_ABSENT))
@@ -91,11 +93,11 @@ compare_ranks_first(const void *a, const void *b)
 {
 	const struct part *x = a, *y = b;
 
-	if (x->group != y->group)
-		return x->group < y->group ? -1 : 1;
-	if (x->rank != y->rank)
-		return x->rank < y->rank ? -1 : 1;
-	return x->nth < y->nth ? -1 : x->nth > y->nth;
+	int order = order_u64(x->group, y->group);
+
+	if (order == 0)
+		order = order_u64(x->rank, y->rank);
+	return order != 0 ? order : order_u64(x->nth, y->nth);
 }
 
 static int
@@ -103,11 +105,11 @@ compare_nth_first(const void *a, const void *b)
 {
 	const struct part *x = a, *y = b;
 
-	if (x->group != y->group)
-		return x->group < y->group ? -1 : 1;
-	if (x->nth != y->nth)
-		return x->nth < y->nth ? -1 : 1;
-	return x->rank < y->rank ? -1 : x->rank > y->rank;
+	int order = order_u64(x->group, y->group);
+
+	if (order == 0)
+		order = order_u64(x->nth, y->nth);
+	return order != 0 ? order : order_u64(x->rank, y->rank);
 }
 
 /* All parts, those of one collective in a row. @return malloc'd; NULL with *rc set */
@@ -150,6 +152,16 @@ collect_parts(const struct chakra *chakra, size_t *count, int *rc)
 	return parts;
 }
 
+static bool
+has_part(const struct part *parts, size_t count, uint32_t rank)
+{
+	bool there = false;
+
+	for (size_t p = 0; p < count; p++)
+		there |= parts[p].rank == rank;
+	return there;
+}
+
 /* Are the parts of all members there, and of one kind? @param count  parts that there are */
 static int
 check_collective(const struct chakra *chakra, const struct part *parts, size_t count)
@@ -169,17 +181,12 @@ check_collective(const struct chakra *chakra, const struct part *parts, size_t c
 					   node->comm_size, node->root, collectives[first->comm_type].name,
 					   first->comm_size, first->root);
 	}
-	for (uint32_t i = 0; i < group->nranks && count < group->nranks; i++) {
-		bool there = false;
-
-		for (size_t p = 0; p < count; p++)
-			there |= parts[p].rank == group->ranks[i];
-		if (!there)
+	for (uint32_t i = 0; i < group->nranks; i++)
+		if (!has_part(parts, count, group->ranks[i]))
 			return chakra_fail(chakra, parts->rank, first,
 					   "is collective %zu of its group, of which rank %" PRIu32
 					   " has fewer: it would never end",
 					   parts->nth + 1, group->ranks[i]);
-	}
 	return 0;
 }
 
@@ -213,7 +220,7 @@ add_step(struct expansion *x, uint32_t member, uint32_t step)
 	x->step_op[index] = program_add(&chakra->program, &op, chakra->err);
 	x->receive_op[index] = PROGRAM_NONE;
 	if (x->step_op[index] == PROGRAM_NONE)
-		return -E2BIG;
+		return -errno;
 	if (op.kind == PROGRAM_LOCAL)
 		return 0;
 	chakra->nmessages++;
@@ -225,7 +232,7 @@ add_step(struct expansion *x, uint32_t member, uint32_t step)
 	op.rank = part->rank;
 	op.place = (struct program_place){ part->rank, part->node->offset, part->node->id };
 	x->receive_op[index] = program_add(&chakra->program, &op, chakra->err);
-	return x->receive_op[index] != PROGRAM_NONE ? 0 : -E2BIG;
+	return x->receive_op[index] != PROGRAM_NONE ? 0 : -errno;
 }
 
 /* The step's own dependencies, the node's, and that the node waits for it. */
@@ -280,27 +287,20 @@ make_schedule(const struct chakra *chakra, const struct chakra_group *group, con
 	      struct err *err)
 {
 	struct coll_params params = {
+		.op = collectives[node->comm_type].op,
 		.algorithm = chakra->options->algorithm,
 		.ranks = group->nranks,
 		.count_elems = node->comm_type == CHAKRA_BARRIER ? group->nranks : node->comm_size,
 		.root = root,
 	};
 
-	bool found = false;
-
-	for (size_t op = 0; op < ARRAY_LEN(op_names) && !found; op++) {
-		found = strcmp(op_names[op], collectives[node->comm_type].op) == 0;
-		params.op = (enum coll_op)op;
-	}
-	if (!found) {
-		err_set(err, -EINVAL, "there is no operation \"%s\"", collectives[node->comm_type].op);
-		return NULL;
-	}
 	if (params.op != COLL_BROADCAST && params.op != COLL_REDUCE)
 		params.root = 0;
 	/* One that has not the operation is not meant: the first that has it. */
-	for (size_t a = 0; a < ENUM_COUNT(COLL_ALGORITHMS) && !coll_algorithm_has(params.algorithm, params.op); a++)
+	for (size_t a = 0; !coll_algorithm_has(params.algorithm, params.op); a++) {
+		assert(a < ENUM_COUNT(COLL_ALGORITHMS));
 		params.algorithm = (enum coll_algorithm)a;
+	}
 	/* The size of an AllGather is what a rank contributes (astra-sim's Ring.cc); ours is the whole vector. */
 	if (params.op == COLL_ALLGATHER)
 		params.count_elems *= group->nranks;
@@ -367,8 +367,10 @@ expand_collective(struct chakra *chakra, const struct part *parts, size_t count)
 		count_size(chakra, parts, schedule, root);
 		rc = write_out(&x);
 	} else {
-		rc = chakra_fail(chakra, parts->rank, parts->node, "is a %s: %s", collectives[parts->node->comm_type].name,
-				 cause.text);
+		rc = -errno;
+		if (rc != -ENOMEM) /* with which the whole import ends, whatever node it is at */
+			rc = chakra_fail(chakra, parts->rank, parts->node, "is a %s: %s",
+					 collectives[parts->node->comm_type].name, cause.text);
 	}
 	coll_schedule_destroy(schedule);
 	free(x.of);
@@ -471,13 +473,14 @@ add_operations(struct chakra *chakra, uint32_t rank, struct chakra_node *node)
 	if (rc != 0)
 		return rc;
 	node->first_op = node->last_op = program_add(&chakra->program, &op, chakra->err);
-	if (node->type == CHAKRA_COLL && !starts && node->first_op != PROGRAM_NONE)
-		node->last_op = program_add(&chakra->program, &op, chakra->err);
-	if (node->first_op == PROGRAM_NONE || node->last_op == PROGRAM_NONE)
-		return -E2BIG;
-	return node->last_op != node->first_op
-		       ? program_wait(&chakra->program, node->last_op, node->first_op, false, chakra->err)
-		       : 0;
+	if (node->first_op == PROGRAM_NONE)
+		return -errno;
+	if (node->type != CHAKRA_COLL || starts)
+		return 0;
+	node->last_op = program_add(&chakra->program, &op, chakra->err);
+	if (node->last_op == PROGRAM_NONE)
+		return -errno;
+	return program_wait(&chakra->program, node->last_op, node->first_op, false, chakra->err);
 }
 
 static int
@@ -485,7 +488,7 @@ compare_known(const void *a, const void *b)
 {
 	const struct known *x = a, *y = b;
 
-	return x->id != y->id ? (x->id < y->id ? -1 : 1) : (x->index > y->index) - (x->index < y->index);
+	return x->id != y->id ? order_u64(x->id, y->id) : order_u64(x->index, y->index);
 }
 
 /* @return the node of that id; NULL: the file has none */
@@ -584,13 +587,12 @@ add_everybody(struct chakra *chakra)
 {
 	struct chakra_group all = { .nranks = chakra->ranks, .ranks = calloc(chakra->ranks, sizeof(*all.ranks)) };
 
-	if (all.ranks == NULL || !import_room(&chakra->groups, &chakra->group_room, 0, sizeof(*chakra->groups))) {
+	if (all.ranks == NULL || chakra_add_group(chakra, &all) != 0) {
 		free(all.ranks);
 		return -ENOMEM;
 	}
 	for (uint32_t rank = 0; rank < chakra->ranks; rank++)
 		all.ranks[rank] = rank;
-	chakra->groups[chakra->ngroups++] = all;
 	return 0;
 }
 
@@ -675,6 +677,7 @@ read_chakra(const struct import_options *options, bool staged, struct err *err)
 	for (size_t i = 0; i < chakra.ngroups; i++)
 		free(chakra.groups[i].ranks);
 	free(chakra.groups);
+	free(chakra.slots);
 	free(chakra.traces);
 	free(chakra.paths);
 	program_fini(&chakra.program);

@@ -11,18 +11,18 @@
 #define CHAKRA_MAX_GROUPS 65536
 #define CHAKRA_MAX_NAME 64 /* bytes of a group's */
 
-/* Value in the schema, name, name of the operation that does it; NULL: none. */
+/* Value in the schema, name, whether there is an operation that does it, and which. */
 #define CHAKRA_COLLECTIVES(ROW)                                                                                            \
-	ROW(0, "ALL_REDUCE", "allreduce")                                                                                  \
-	ROW(1, "REDUCE", "reduce")                                                                                         \
-	ROW(2, "ALL_GATHER", "allgather")                                                                                  \
-	ROW(3, "GATHER", NULL)                                                                                             \
-	ROW(4, "SCATTER", NULL)                                                                                            \
-	ROW(5, "BROADCAST", "broadcast")                                                                                   \
-	ROW(6, "ALL_TO_ALL", "alltoall")                                                                                   \
-	ROW(7, "REDUCE_SCATTER", "reducescatter")                                                                          \
-	ROW(8, "REDUCE_SCATTER_BLOCK", "reducescatter")                                                                    \
-	ROW(9, "BARRIER", "allreduce")
+	ROW(0, "ALL_REDUCE", true, COLL_ALLREDUCE)                                                                         \
+	ROW(1, "REDUCE", true, COLL_REDUCE)                                                                                \
+	ROW(2, "ALL_GATHER", true, COLL_ALLGATHER)                                                                         \
+	ROW(3, "GATHER", false, 0)                                                                                         \
+	ROW(4, "SCATTER", false, 0)                                                                                        \
+	ROW(5, "BROADCAST", true, COLL_BROADCAST)                                                                          \
+	ROW(6, "ALL_TO_ALL", true, COLL_ALLTOALL)                                                                          \
+	ROW(7, "REDUCE_SCATTER", true, COLL_REDUCESCATTER)                                                                 \
+	ROW(8, "REDUCE_SCATTER_BLOCK", true, COLL_REDUCESCATTER)                                                           \
+	ROW(9, "BARRIER", true, COLL_ALLREDUCE)
 
 enum chakra_type {
 	CHAKRA_METADATA = 1,
@@ -72,6 +72,8 @@ struct chakra {
 	struct chakra_trace *traces; /* [ranks] */
 	struct chakra_group *groups; /* [0]: all ranks */
 	size_t ngroups, group_room;
+	uint32_t *slots; /* [nslots], a power of two: groups by the hash of their names; UINT32_MAX: none. Half are free */
+	size_t nslots;
 	bool has_callers;       /* control, in a trace at least, is the call graph: a warning is printed */
 	uint64_t largest_bytes; /* message */
 	uint64_t nmessages;     /* of collectives: each has a tag of its own */
@@ -95,6 +97,9 @@ int chakra_read_groups(struct chakra *chakra);
 
 /* @return NULL: there is none of the name */
 const struct chakra_group *chakra_find_group(const struct chakra *chakra, const char *name);
+
+/* Adds a group whose name there is not yet, and takes its ranks. @return 0 or -ENOMEM */
+int chakra_add_group(struct chakra *chakra, const struct chakra_group *group);
 
 /* err: "file: node ID at byte OFFSET ...". @return -EINVAL */
 int chakra_fail(const struct chakra *chakra, uint32_t rank, const struct chakra_node *node, const char *fmt, ...)

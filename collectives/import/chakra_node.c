@@ -16,6 +16,8 @@
 #include "collectives/import/chakra.h"
 #include "collectives/import/program.h"
 #include "common/array.h"
+#include "common/hash.h"
+#include "common/minmax.h"
 #include "common/units.h"
 
 /*
@@ -343,13 +345,59 @@ chakra_find_files(struct chakra *chakra)
  * a metadata node: [{"pg_name": "NAME", "ranks": [ranks], ...}, ...], no ranks being all of them.
  */
 
+/* Where a group is, or the free slot where it belongs. */
+static uint32_t *
+slot_of(const struct chakra *chakra, const char *name)
+{
+	uint64_t hash = DIGEST_INIT;
+
+	for (const char *at = name; *at != '\0'; at++)
+		hash = digest_u64(hash, (uint8_t)*at);
+	for (;; hash++) {
+		uint32_t *slot = &chakra->slots[hash & (chakra->nslots - 1)];
+
+		if (*slot == UINT32_MAX || strcmp(chakra->groups[*slot].name, name) == 0)
+			return slot;
+	}
+}
+
 const struct chakra_group *
 chakra_find_group(const struct chakra *chakra, const char *name)
 {
-	for (size_t i = 0; i < chakra->ngroups; i++)
-		if (strcmp(chakra->groups[i].name, name) == 0)
-			return &chakra->groups[i];
-	return NULL;
+	uint32_t slot = *slot_of(chakra, name);
+
+	return slot != UINT32_MAX ? &chakra->groups[slot] : NULL;
+}
+
+/* Room for one more, half of all slots free. @return false without memory */
+static bool
+make_slots(struct chakra *chakra)
+{
+	size_t nslots = chakra->nslots != 0 ? 2 * chakra->nslots : 64;
+	uint32_t *slots;
+
+	if (chakra->ngroups < chakra->nslots / 2)
+		return true;
+	slots = realloc(chakra->slots, nslots * sizeof(*slots));
+	if (slots == NULL)
+		return false;
+	chakra->slots = slots;
+	chakra->nslots = nslots;
+	memset(slots, 0xff, nslots * sizeof(*slots));
+	for (uint32_t i = 0; i < chakra->ngroups; i++)
+		*slot_of(chakra, chakra->groups[i].name) = i;
+	return true;
+}
+
+int
+chakra_add_group(struct chakra *chakra, const struct chakra_group *group)
+{
+	if (!import_room(&chakra->groups, &chakra->group_room, chakra->ngroups, sizeof(*chakra->groups)) ||
+	    !make_slots(chakra))
+		return -ENOMEM;
+	*slot_of(chakra, group->name) = (uint32_t)chakra->ngroups;
+	chakra->groups[chakra->ngroups++] = *group;
+	return 0;
 }
 
 static int
@@ -394,16 +442,13 @@ add_group(struct chakra *chakra, const char *place, const char *name, const json
 	if (rc == 0 && same != NULL &&
 	    (same->nranks != group.nranks || memcmp(same->ranks, group.ranks, count * sizeof(*group.ranks)) != 0))
 		rc = err_set(chakra->err, -EINVAL, "%s: group \"%s\" has other ranks than it had before", place, name);
-	if (rc != 0 || same != NULL) {
-		free(group.ranks);
-		return rc;
+	if (rc == 0 && same == NULL) {
+		rc = chakra_add_group(chakra, &group);
+		if (rc == 0)
+			return 0;
 	}
-	if (!import_room(&chakra->groups, &chakra->group_room, chakra->ngroups, sizeof(*chakra->groups))) {
-		free(group.ranks);
-		return -ENOMEM;
-	}
-	chakra->groups[chakra->ngroups++] = group;
-	return 0;
+	free(group.ranks);
+	return rc;
 }
 
 /*
@@ -413,7 +458,7 @@ add_group(struct chakra *chakra, const char *place, const char *name, const json
 static int
 chakra_groups_of_inputs(struct chakra *chakra, const char *values, const char *place)
 {
-	const char *begins = values != NULL ? strstr(values, "[{") : NULL, *ends = begins, *next;
+	const char *begins = strstr(values, "[{"), *ends = begins, *next;
 	json_t *list;
 	int rc = 0;
 
@@ -599,8 +644,6 @@ static int
 add_deps(struct chakra *chakra, struct chakra_trace *trace, struct chakra_node *node, const uint64_t *ids, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		if (trace->ndeps == PROGRAM_MAX_WAITS)
-			return err_set(chakra->err, -E2BIG, "more than %u dependencies", PROGRAM_MAX_WAITS);
 		if (!import_room(&trace->deps, &trace->dep_room, trace->ndeps, sizeof(*trace->deps)))
 			return -ENOMEM;
 		trace->deps[trace->ndeps++] = ids[i];
@@ -637,8 +680,6 @@ add_node(struct chakra *chakra, uint32_t rank, const Chakra__Node *from, uint64_
 		rc = add_deps(chakra, trace, &node, from->ctrl_deps, from->n_ctrl_deps);
 	if (rc == 0)
 		rc = add_deps(chakra, trace, &node, from->data_deps, from->n_data_deps);
-	if (rc == 0 && trace->nnodes == PROGRAM_MAX_OPS)
-		rc = chakra_fail(chakra, rank, &node, "is one too many: a trace has at most %u", PROGRAM_MAX_OPS);
 	if (rc == 0 && node.type == CHAKRA_METADATA && from->inputs != NULL) {
 		snprintf(place, sizeof(place), "%.160s: node %" PRIu64 " at byte %" PRIu64, chakra->paths[rank], node.id,
 			 offset);
@@ -676,6 +717,8 @@ read_node(struct chakra *chakra, uint32_t rank, uint8_t *bytes, size_t size, siz
 static int
 read_messages(struct chakra *chakra, uint32_t rank, uint8_t *bytes, size_t size)
 {
+	const uint64_t most_nodes = min_u64(LEAST_NODES + size / BYTES_A_NODE, PROGRAM_MAX_OPS);
+	const uint64_t most_deps = min_u64(LEAST_DEPS + size / BYTES_A_DEP, PROGRAM_MAX_WAITS);
 	size_t at = 0;
 	int rc = 0;
 
@@ -686,20 +729,20 @@ read_messages(struct chakra *chakra, uint32_t rank, uint8_t *bytes, size_t size)
 		if (!chakra_varint(bytes, size, &at, &length) || length > size - at || length > MAX_MESSAGE_BYTES)
 			return err_set(chakra->err, -EINVAL, "%s: byte %zu: the file ends within a message, or is no trace",
 				       chakra->paths[rank], begin);
-		if (count > LEAST_NODES + size / BYTES_A_NODE)
-			return err_set(
-				chakra->err, -EINVAL,
-				"%s: byte %zu: more than %zu nodes in %zu B; %u and one for each %u B would be right",
-				chakra->paths[rank], begin, LEAST_NODES + size / BYTES_A_NODE, size, LEAST_NODES,
-				BYTES_A_NODE);
+		if (count > most_nodes)
+			return err_set(chakra->err, -EINVAL,
+				       "%s: byte %zu: more than %" PRIu64
+				       " nodes in %zu B; %u and one for each %u B, at most %u, would be right",
+				       chakra->paths[rank], begin, most_nodes, size, LEAST_NODES, BYTES_A_NODE,
+				       PROGRAM_MAX_OPS);
 		if (count != 0)
 			rc = read_node(chakra, rank, bytes + at, (size_t)length, begin);
-		if (rc == 0 && chakra->traces[rank].ndeps > LEAST_DEPS + size / BYTES_A_DEP)
+		if (rc == 0 && chakra->traces[rank].ndeps > most_deps)
 			return err_set(chakra->err, -EINVAL,
-				       "%s: byte %zu: more than %zu dependencies in %zu B; %u and one for each %u B would "
-				       "be right",
-				       chakra->paths[rank], begin, LEAST_DEPS + size / BYTES_A_DEP, size, LEAST_DEPS,
-				       BYTES_A_DEP);
+				       "%s: byte %zu: more than %" PRIu64
+				       " dependencies in %zu B; %u and one for each %u B, at most %u, would be right",
+				       chakra->paths[rank], begin, most_deps, size, LEAST_DEPS, BYTES_A_DEP,
+				       PROGRAM_MAX_WAITS);
 		at += (size_t)length;
 	}
 	if (rc == 0 && size == 0)

@@ -253,7 +253,7 @@ read_operation(struct goal *goal, const char *label, char **words, size_t count)
 			return -ENOMEM;
 		goal->labels[goal->nlabels++] = (struct label){ label, (uint32_t)goal->program.nops, goal->line };
 	}
-	return program_add(&goal->program, &op, goal->err) != PROGRAM_NONE ? 0 : -E2BIG;
+	return program_add(&goal->program, &op, goal->err) != PROGRAM_NONE ? 0 : -errno;
 }
 
 static int

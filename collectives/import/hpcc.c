@@ -16,6 +16,7 @@
 #include "collectives/import/program.h"
 #include "common/array.h"
 #include "common/log.h"
+#include "common/minmax.h"
 #include "common/printable.h"
 #include "common/units.h"
 #include "topo/build.h"
@@ -411,18 +412,18 @@ compare_pairs(const void *a, const void *b, void *at)
 	uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
 	const struct hpcc_flow *x = (struct hpcc_flow *)at + i, *y = (struct hpcc_flow *)at + j;
 
-	if (x->src != y->src)
-		return x->src < y->src ? -1 : 1;
-	if (x->dst != y->dst)
-		return x->dst < y->dst ? -1 : 1;
-	return i < j ? -1 : i > j;
+	int order = order_u64(x->src, y->src);
+
+	if (order == 0)
+		order = order_u64(x->dst, y->dst);
+	return order != 0 ? order : order_u64(i, j);
 }
 
 /* The next port of each pair. */
 static int
 number_ports(const char *path, struct hpcc_flows *flows, struct err *err)
 {
-	uint32_t *order = malloc((flows->count + 1) * sizeof(*order)), port = FIRST_SPORT;
+	uint32_t *order = malloc((flows->count + 1) * sizeof(*order)), port = FIRST_SPORT, last = FIRST_SPORT;
 
 	if (order == NULL)
 		return err_set(err, -ENOMEM, "out of memory for %zu flows", flows->count);
@@ -435,9 +436,10 @@ number_ports(const char *path, struct hpcc_flows *flows, struct err *err)
 
 		port = before != NULL && before->src == flow->src && before->dst == flow->dst ? port + 1 : FIRST_SPORT;
 		flow->sport = port;
+		last = max_u32(last, port);
 	}
 	free(order);
-	return port > 65535 ? err_set(err, -EINVAL, "%s: more flows of one pair than it has ports", path) : 0;
+	return last > 65535 ? err_set(err, -EINVAL, "%s: more flows of one pair than it has ports", path) : 0;
 }
 
 static int
@@ -506,7 +508,7 @@ is_there(char *found, int folder_len, const char *folder, const char *below, con
 {
 	int len = snprintf(found, HPCC_PATH * 2, "%.*s%s/%s", folder_len, folder, below, name);
 
-	return len > 0 && len < HPCC_PATH * 2 && access(found, R_OK) == 0;
+	return len < HPCC_PATH * 2 && access(found, R_OK) == 0;
 }
 
 /*

@@ -19,6 +19,7 @@
 #include "collectives/import/program.h"
 #include "common/array.h"
 #include "common/log.h"
+#include "common/minmax.h"
 #include "common/units.h"
 
 /*
@@ -87,9 +88,7 @@ compare_keys(const void *a, const void *b)
 {
 	const struct msccl_key *x = a, *y = b;
 
-	if (x->key != y->key)
-		return x->key < y->key ? -1 : 1;
-	return x->block < y->block ? -1 : x->block > y->block;
+	return x->key != y->key ? order_u64(x->key, y->key) : order_u64(x->block, y->block);
 }
 
 /* Sorts the thread blocks of a GPU, in place of the one before. @return 0 or -ENOMEM */
@@ -225,7 +224,7 @@ append(struct sequence *seq, const struct program_op *op)
 		return;
 	index = program_add(program, op, seq->m->err);
 	if (index == PROGRAM_NONE)
-		seq->rc = -E2BIG;
+		seq->rc = -errno;
 	else if (seq->last != PROGRAM_NONE)
 		seq->rc = program_wait(program, index, seq->last, false, seq->m->err);
 	seq->first = seq->first == PROGRAM_NONE ? index : seq->first;
@@ -586,9 +585,12 @@ warn_of_size(const struct msccl *m)
 	const struct msccl_algo *algo = m->algo;
 	uint64_t bytes = m->options->count_elems * m->options->elem_bytes;
 
-	if (bytes < (uint64_t)algo->min_bytes || (algo->max_bytes != 0 && bytes > (uint64_t)algo->max_bytes))
-		log_warning("%s:%d: %s is meant for %" PRId64 " to %" PRId64 " B; here it moves %" PRIu64 " B", m->files[0],
-			    algo->line, algo->name, algo->min_bytes, algo->max_bytes, bytes);
+	if (bytes < (uint64_t)algo->min_bytes)
+		log_warning("%s:%d: %s is meant for %" PRId64 " B at least; here it moves %" PRIu64 " B", m->files[0],
+			    algo->line, algo->name, algo->min_bytes, bytes);
+	else if (algo->max_bytes != 0 && bytes > (uint64_t)algo->max_bytes)
+		log_warning("%s:%d: %s is meant for %" PRId64 " B at most; here it moves %" PRIu64 " B", m->files[0],
+			    algo->line, algo->name, algo->max_bytes, bytes);
 }
 
 static int

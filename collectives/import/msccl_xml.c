@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "collectives/import/msccl_xml.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <expat.h>
 #include <inttypes.h>
@@ -121,16 +122,13 @@ struct reader {
 static int
 line_of(const struct reader *reader)
 {
-	XML_Size line = XML_GetCurrentLineNumber(reader->parser);
-
-	return line > INT_MAX ? INT_MAX : (int)line;
+	return (int)XML_GetCurrentLineNumber(reader->parser); /* of IMPORT_MAX_BYTES at most */
 }
 
 static void
 stop(struct reader *reader, int rc)
 {
-	if (reader->rc == 0)
-		reader->rc = rc;
+	reader->rc = rc;
 	XML_StopParser(reader->parser, XML_FALSE);
 }
 
@@ -156,9 +154,10 @@ list_words(const struct attribute *attribute, char *buf, size_t cap)
 {
 	size_t used = 0;
 
-	*buf = '\0';
-	for (size_t i = 0; i < attribute->nwords && used < cap; i++)
+	for (size_t i = 0; i < attribute->nwords; i++) {
 		used += (size_t)snprintf(buf + used, cap - used, "%s%s", i != 0 ? ", " : "one of ", attribute->words[i]);
+		assert(used < cap);
+	}
 }
 
 static bool
@@ -215,7 +214,7 @@ bind_element(const struct reader *reader, const struct element *element, const c
 {
 	int rc = 0;
 
-	for (size_t g = 0; given[g] != NULL && rc == 0; g += 2) {
+	for (size_t g = 0; given[g] != NULL; g += 2) {
 		bool known = false;
 
 		for (size_t i = 0; i < element->nattributes; i++)
@@ -281,12 +280,8 @@ static int
 add_step(struct reader *reader, const char **given)
 {
 	struct msccl_algo *algo = reader->algo;
-	struct msccl_step *step;
+	struct msccl_step *step = append(&algo->steps, &reader->step_room, &algo->nsteps, sizeof(*step));
 
-	if (algo->nsteps == PROGRAM_MAX_OPS)
-		return err_set(reader->err, -EINVAL, "%s:%d: more than %u steps", reader->path, line_of(reader),
-			       PROGRAM_MAX_OPS);
-	step = append(&algo->steps, &reader->step_room, &algo->nsteps, sizeof(*step));
 	if (step == NULL)
 		return -ENOMEM;
 	algo->blocks[algo->nblocks - 1].nsteps++;
@@ -334,7 +329,8 @@ msccl_parse(const char *text, size_t length, const char *path, struct msccl_algo
 	enum XML_Status status;
 
 	*algo = (struct msccl_algo){ 0 };
-	if (reader.parser == NULL || length > INT_MAX)
+	assert(length <= INT_MAX);
+	if (reader.parser == NULL)
 		return err_set(err, -ENOMEM, "%s: out of memory", path);
 	XML_SetUserData(reader.parser, &reader);
 	XML_SetElementHandler(reader.parser, element_begins, element_ends);

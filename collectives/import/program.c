@@ -7,11 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static uint32_t
-least(uint64_t a, uint32_t b)
-{
-	return a < b ? (uint32_t)a : b;
-}
+#include "common/minmax.h"
 
 void
 program_init(struct program *program, size_t file_bytes, uint32_t ranks, uint32_t elem_bytes, const char *const *files,
@@ -30,9 +26,9 @@ program_init(struct program *program, size_t file_bytes, uint32_t ranks, uint32_
 	};
 	if (file_bytes == 0)
 		return;
-	program->max_ops = least(PROGRAM_LEAST + file_bytes / PROGRAM_BYTES_AN_OP, PROGRAM_MAX_OPS);
-	program->max_waits = least(PROGRAM_LEAST + file_bytes / PROGRAM_BYTES_A_WAIT, PROGRAM_MAX_WAITS);
-	program->max_sets = least(PROGRAM_LEAST_SETS + file_bytes / PROGRAM_BYTES_A_SET, PROGRAM_MAX_WAITS);
+	program->max_ops = (uint32_t)min_u64(PROGRAM_LEAST + file_bytes / PROGRAM_BYTES_AN_OP, PROGRAM_MAX_OPS);
+	program->max_waits = (uint32_t)min_u64(PROGRAM_LEAST + file_bytes / PROGRAM_BYTES_A_WAIT, PROGRAM_MAX_WAITS);
+	program->max_sets = (uint32_t)min_u64(PROGRAM_LEAST_SETS + file_bytes / PROGRAM_BYTES_A_SET, PROGRAM_MAX_WAITS);
 	program->max_copies = PROGRAM_COPIES_A_BYTE * ((uint64_t)PROGRAM_LEAST_SETS + file_bytes);
 }
 
@@ -63,11 +59,11 @@ program_add(struct program *program, const struct program_op *op, struct err *er
 {
 	assert(op->rank < program->ranks && op->count_elems <= PROGRAM_MAX_COUNT && op->compute_ps <= PROGRAM_MAX_PS);
 	if (program->nops == program->max_ops) {
-		too_many(program, &op->place, program->max_ops, "operations", err);
+		errno = -too_many(program, &op->place, program->max_ops, "operations", err);
 		return PROGRAM_NONE;
 	}
 	if (!import_room(&program->ops, &program->op_room, program->nops, sizeof(*program->ops))) {
-		err_set(err, -ENOMEM, "%s: out of memory", program->files[op->place.file]);
+		errno = -err_set(err, -ENOMEM, "%s: out of memory", program->files[op->place.file]);
 		return PROGRAM_NONE;
 	}
 	program->ops[program->nops] = *op;

@@ -86,7 +86,7 @@ void program_init(struct program *program, size_t file_bytes, uint32_t ranks, ui
 		  char *(*describe)(const struct program *, const struct program_place *, char *));
 void program_fini(struct program *program);
 
-/* Adds an operation. @return its index; PROGRAM_NONE: more than max_ops, or no memory, with err set */
+/* Adds an operation. @return its index; PROGRAM_NONE with err and errno set: E2BIG, more than max_ops; ENOMEM */
 uint32_t program_add(struct program *program, const struct program_op *op, struct err *err);
 
 /*

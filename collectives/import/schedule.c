@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* From a program to a schedule: matches sends and receives, orders them, and makes steps. */
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,6 +9,7 @@
 
 #include "collectives/builder.h"
 #include "collectives/import/program.h"
+#include "common/minmax.h"
 
 /* What an operation waits for. */
 struct link {
@@ -37,18 +39,25 @@ struct end {
 	uint32_t op;
 };
 
+/* By what the two ends of a message have in common. */
+static int
+compare_messages(const struct end *x, const struct end *y)
+{
+	int order = order_u64(x->from, y->from);
+
+	if (order == 0)
+		order = order_u64(x->to, y->to);
+	return order != 0 ? order : order_u64(x->key, y->key);
+}
+
 static int
 compare_ends(const void *a, const void *b)
 {
 	const struct end *x = a, *y = b;
 
-	if (x->from != y->from)
-		return x->from < y->from ? -1 : 1;
-	if (x->to != y->to)
-		return x->to < y->to ? -1 : 1;
-	if (x->key != y->key)
-		return x->key < y->key ? -1 : 1;
-	return x->op < y->op ? -1 : x->op > y->op;
+	int order = compare_messages(x, y);
+
+	return order != 0 ? order : order_u64(x->op, y->op);
 }
 
 /* All sends, or all receives, by (from, to, tag) and the order of the file. @return how many */
@@ -72,15 +81,8 @@ collect_ends(const struct program *program, enum program_kind kind, struct end *
 static int
 unmatched(const struct program *program, const struct end *send, const struct end *receive, struct err *err)
 {
-	int order = send == NULL ? 1 : receive == NULL ? -1 : 0;
+	int order = send == NULL ? 1 : receive == NULL ? -1 : compare_messages(send, receive);
 
-	if (order == 0) {
-		order = send->from != receive->from ? (send->from < receive->from ? -1 : 1) : 0;
-		if (order == 0)
-			order = send->to != receive->to ? (send->to < receive->to ? -1 : 1) : 0;
-		if (order == 0)
-			order = send->key != receive->key ? (send->key < receive->key ? -1 : 1) : 0;
-	}
 	if (order == 0)
 		return 0;
 	if (order < 0)
@@ -491,9 +493,7 @@ compare_deps(const void *a, const void *b)
 {
 	const struct coll_dep *x = a, *y = b;
 
-	if (x->rank != y->rank)
-		return x->rank < y->rank ? -1 : 1;
-	return x->step < y->step ? -1 : x->step > y->step;
+	return x->rank != y->rank ? order_u64(x->rank, y->rank) : order_u64(x->step, y->step);
 }
 
 /* @param op  that the set is gathered for */
@@ -712,12 +712,13 @@ static int
 compare_lanes(const void *a, const void *b)
 {
 	const struct lane *x = a, *y = b;
-	const uint32_t p[] = { x->from, x->to, x->channel, x->at }, q[] = { y->from, y->to, y->channel, y->at };
+	int order = order_u64(x->from, y->from);
 
-	for (size_t i = 0; i < 4; i++)
-		if (p[i] != q[i])
-			return p[i] < q[i] ? -1 : 1;
-	return 0;
+	if (order == 0)
+		order = order_u64(x->to, y->to);
+	if (order == 0)
+		order = order_u64(x->channel, y->channel);
+	return order != 0 ? order : order_u64(x->at, y->at);
 }
 
 /* Which step goes before each on its channel; and how many steps a rank may get. */
@@ -829,18 +830,19 @@ prove(const struct program *program, const struct coll_schedule *schedule, const
 						  PROGRAM_LEAST_WORK + program->file_bytes * PROGRAM_WORK_A_BYTE };
 	struct err cause = { 0 };
 	const char *text = cause.text;
-	int rc = coll_schedule_check(schedule, program->file_bytes != 0 ? &budget : NULL, &cause);
+	int rc = coll_schedule_check(schedule, &budget, &cause);
 	uint32_t rank, step;
 	size_t used = 0;
 
+	assert(program->file_bytes != 0);
 	if (rc == 0)
 		return 0;
 	for (int i = 0; i < NAMED && (text = next_step(text, &rank, &step)) != NULL; i++) {
-		uint32_t op = PROGRAM_NONE;
+		uint32_t op;
 
-		if (rank < schedule->ranks && step >= 1 && step <= coll_steps(schedule, rank))
-			op = origins->ops[origins->first[rank] + step - 1];
-		if (op != PROGRAM_NONE && used < sizeof(places))
+		assert(rank < schedule->ranks && step >= 1 && step <= coll_steps(schedule, rank));
+		op = origins->ops[origins->first[rank] + step - 1];
+		if (op != PROGRAM_NONE)
 			used += (size_t)snprintf(places + used, sizeof(places) - used,
 						 "; rank %" PRIu32 " step %" PRIu32 " is %s", rank, step,
 						 program->describe(program, &program->ops[op].place, place));

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "collectives/params.h"
+#include "collectives/schedule.h"
 
 #define COLL_ALL COLL_NONE /* the sum over all ranks' contributions */
 

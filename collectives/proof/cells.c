@@ -165,7 +165,8 @@ first_cuts(struct cutting *cutting)
 
 				rc = cut_ends(cuts, piece.at_elems, piece.count_elems);
 			}
-		sort(cuts);
+		if (rc == 0)
+			sort(cuts);
 	}
 	for (uint32_t rank = 0; rank < schedule->ranks && rc == 0; rank++)
 		for (uint32_t i = schedule->first_step[rank]; i < schedule->first_step[rank + 1] && rc == 0; i++) {
@@ -177,7 +178,7 @@ first_cuts(struct cutting *cutting)
 			if (rc == 0)
 				rc = cut_ends(&cutting->cuts[step->peer], step->dst_elems, step->count_elems);
 		}
-	for (uint32_t rank = 0; rank < schedule->ranks; rank++)
+	for (uint32_t rank = 0; rank < schedule->ranks && rc == 0; rank++)
 		sort(&cutting->cuts[rank]);
 	return rc;
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "collectives/proof/proof.h"
+#include "common/slab.h"
 
 /*
  * Order of events, by vector clocks: a step's clock holds, for each chain, how many of its steps are surely over when
@@ -35,6 +36,7 @@ struct clock {
 
 struct clocks {
 	const struct graph *graph;
+	void *block;            /* of the arrays below */
 	struct clock *of;       /* [steps] of those that have started and are still waited for */
 	uint32_t *left;         /* [steps] successors that have not started */
 	uint32_t *part;         /* [chains] connected part of the graph, named by one of its chains */
@@ -93,12 +95,7 @@ clocks_destroy(struct clocks *clocks)
 	for (uint32_t i = 0; clocks->of != NULL && i < coll_all_steps(clocks->graph->schedule); i++)
 		drop(clocks, &clocks->of[i]);
 	drop(clocks, &clocks->now);
-	free(clocks->of);
-	free(clocks->left);
-	free(clocks->part);
-	free(clocks->slot);
-	free(clocks->width);
-	free(clocks->singles);
+	free(clocks->block);
 	free(clocks);
 }
 
@@ -115,15 +112,18 @@ clocks_create(const struct graph *graph, struct budget *budget)
 		most = graph_nprev(graph, i) > most ? graph_nprev(graph, i) : most;
 	clocks->graph = graph;
 	clocks->budget = budget;
-	clocks->of = calloc(steps, sizeof(*clocks->of));
-	clocks->left = malloc((size_t)steps * sizeof(*clocks->left));
-	clocks->part = calloc(graph->chains, sizeof(*clocks->part));
-	clocks->slot = calloc(graph->chains, sizeof(*clocks->slot));
-	clocks->width = calloc(graph->chains, sizeof(*clocks->width));
-	clocks->singles = calloc((size_t)most + 1, sizeof(*clocks->singles));
+	clocks->block = slab_alloc(
+		(const struct slab_row[]){
+			SLAB_ROW(clocks->of, steps),
+			SLAB_ROW(clocks->left, steps),
+			SLAB_ROW(clocks->part, graph->chains),
+			SLAB_ROW(clocks->slot, graph->chains),
+			SLAB_ROW(clocks->width, graph->chains),
+			SLAB_ROW(clocks->singles, (size_t)most + 1),
+		},
+		6);
 	clocks->now_step = COLL_NONE;
-	if (clocks->of == NULL || clocks->left == NULL || clocks->part == NULL || clocks->slot == NULL ||
-	    clocks->width == NULL || clocks->singles == NULL) {
+	if (clocks->block == NULL) {
 		clocks_destroy(clocks);
 		return NULL;
 	}

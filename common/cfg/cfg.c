@@ -364,7 +364,7 @@ load_text(const char *text, const char *name, const char *include_dir, struct er
 	struct cfg *cfg = calloc(1, sizeof(*cfg));
 
 	if (cfg == NULL || cfg_intern(cfg, name) == NULL) {
-		free(cfg);
+		cfg_destroy(cfg);
 		err_set(err, -ENOMEM, "%s: out of memory", name);
 		errno = ENOMEM;
 		return NULL;

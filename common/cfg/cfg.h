@@ -80,6 +80,11 @@ struct cfg_table {
 	 * "12 0 100Gbps" means { a = "12"; b = "0"; rate = "100Gbps"; }; trailing words may be left out.
 	 */
 	const char *words;
+	/*
+	 * Its keys override those of another group, which may have defaults: "switch.pfc". Bound with cfg_bind_over();
+	 * an absent key keeps the value of that group. NULL: absent keys have the fields' defaults
+	 */
+	const char *over;
 };
 
 /*
@@ -123,11 +128,13 @@ int cfg_override(struct cfg *cfg, const char *assignment, struct err *err);
 struct cfg *cfg_copy(const struct cfg *cfg, const struct cfg_where *without, size_t count, struct err *err);
 
 /*
- * Adds the keys and groups that a tree lacks and another has; they keep their places.
- * @param origin  cfg_print() names it behind them
+ * Adds the keys and groups that a group of a tree lacks and a group of another tree has; they keep their places.
+ * @param path, from_path  of the groups, which are there; "" of the whole tree, "switches.[0]" of an element
+ * @param origin           cfg_print() names it behind them
  * @return 0 or -ENOMEM
  */
-int cfg_add_missing(struct cfg *cfg, const struct cfg *from, const char *origin, struct err *err);
+int cfg_add_missing(struct cfg *cfg, const char *path, const struct cfg *from, const char *from_path, const char *origin,
+		    struct err *err);
 
 /*
  * Binds one group into *out, defaults included (an absent group gets all defaults).
@@ -152,6 +159,12 @@ int cfg_bind_in(const struct cfg *cfg, const struct cfg_where *group, const stru
 		struct err *err);
 int cfg_bind_list_in(const struct cfg *cfg, const struct cfg_where *group, const struct cfg_table *table, void **out,
 		     size_t *count, struct err *err);
+
+/*
+ * Binds the keys that a group has over those of a struct that is bound already; the others keep their values.
+ * @param group  where of the bound group of this path, or of the group that it is in; out keeps all where it is absent
+ */
+int cfg_bind_over(const struct cfg_where *group, const struct cfg_table *table, void *out, struct err *err);
 
 /*
  * A table that the program knows. Groups and list elements with tables of several kinds carry "kind = NAME", which
@@ -192,6 +205,14 @@ int cfg_fail(const struct cfg_where *where, const char *key, struct err *err, co
  * every known table; it means the same in any folder. @return 0 or -ENOMEM
  */
 int cfg_print(const struct cfg *cfg, const struct cfg_known *known, size_t count, FILE *to);
+/*
+ * Every key of a group of the top and of all below it, or of all groups (NULL), defaults included, as cfg_override()
+ * takes it: "switch.pfc.alpha=0.125".
+ * @param each  its result other than 0 ends it
+ * @return 0, -ENOMEM, or the result of each()
+ */
+int cfg_settings(const struct cfg *cfg, const struct cfg_known *known, size_t count, const char *group,
+		 int (*each)(void *ctx, const char *setting), void *ctx);
 /* Markdown reference, one section a table. */
 void cfg_print_reference(const struct cfg_known *known, size_t count, FILE *to);
 /* @return "integer", "time", ...: as the reference has it */

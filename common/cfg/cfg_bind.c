@@ -384,6 +384,26 @@ cfg_bind_in(const struct cfg *cfg, const struct cfg_where *group, const struct c
 	return bind_node(cfg, find_in(group, table), table, out, err);
 }
 
+int
+cfg_bind_over(const struct cfg_where *group, const struct cfg_table *table, void *out, struct err *err)
+{
+	const char *dot = strrchr(table->path, '.');
+	const struct cfg_node *node = dot != NULL ? cfg_node_kid(group->node, dot + 1) : group->node;
+	int rc = 0;
+
+	if (node == NULL)
+		return 0;
+	*(struct cfg_where *)out = (struct cfg_where){ node->file, node->line, node };
+	for (size_t i = 0; i < table->nfields && rc == 0; i++) {
+		const struct cfg_field *field = &table->fields[i];
+		const struct cfg_node *kid = cfg_node_kid(node, field->name);
+
+		if (kid != NULL)
+			rc = cfg_value_bind(kid, field, (char *)out + field->offset, err);
+	}
+	return rc;
+}
+
 bool
 cfg_has(const struct cfg_where *group, const char *key)
 {

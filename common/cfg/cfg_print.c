@@ -69,20 +69,12 @@ print_kids(const struct cfg_node *node, int indent, FILE *to)
 }
 
 static void
-print_node(const struct cfg_node *node, int indent, FILE *to)
+print_scalar(const struct cfg_node *node, FILE *to)
 {
-	static const char open[] = { [CFG_NODE_GROUP] = '{', [CFG_NODE_LIST] = '(', [CFG_NODE_ARRAY] = '[' };
-	static const char close[] = { [CFG_NODE_GROUP] = '}', [CFG_NODE_LIST] = ')', [CFG_NODE_ARRAY] = ']' };
-
-	if (node->name != NULL)
-		fprintf(to, "%s = ", node->name);
 	switch (node->type) {
 	case CFG_NODE_GROUP:
 	case CFG_NODE_LIST:
 	case CFG_NODE_ARRAY:
-		fprintf(to, "%c\n", open[node->type]);
-		print_kids(node, indent + 2, to);
-		fprintf(to, "%*s%c", indent, "", close[node->type]);
 		return;
 	case CFG_NODE_BOOL:
 		fputs(node->integer ? "true" : "false", to);
@@ -98,6 +90,29 @@ print_node(const struct cfg_node *node, int indent, FILE *to)
 		print_string(node->text, to);
 		return;
 	}
+}
+
+static bool
+is_scalar(const struct cfg_node *node)
+{
+	return node->type != CFG_NODE_GROUP && node->type != CFG_NODE_LIST && node->type != CFG_NODE_ARRAY;
+}
+
+static void
+print_node(const struct cfg_node *node, int indent, FILE *to)
+{
+	static const char open[] = { [CFG_NODE_GROUP] = '{', [CFG_NODE_LIST] = '(', [CFG_NODE_ARRAY] = '[' };
+	static const char close[] = { [CFG_NODE_GROUP] = '}', [CFG_NODE_LIST] = ')', [CFG_NODE_ARRAY] = ']' };
+
+	if (node->name != NULL)
+		fprintf(to, "%s = ", node->name);
+	if (is_scalar(node)) {
+		print_scalar(node, to);
+		return;
+	}
+	fprintf(to, "%c\n", open[node->type]);
+	print_kids(node, indent + 2, to);
+	fprintf(to, "%*s%c", indent, "", close[node->type]);
 }
 
 /* The path from the root; of a name that is the beginning of several files', by its folder. @return malloc'd, or NULL */
@@ -181,6 +196,8 @@ complete(const struct cfg *copy, struct cfg_node *group, const struct cfg_known 
 	if (group->type != CFG_NODE_GROUP || !has_kind(group, known->kind))
 		return 0;
 	rc = make_paths_absolute(copy, group, known->table);
+	if (known->table->over != NULL)
+		return rc;
 	return rc == 0 ? add_defaults(group, known->table, "default") : rc;
 }
 
@@ -242,22 +259,77 @@ fill(const struct filling *filling, struct cfg_node *node, const char *rest, boo
 	return fill(filling, kid, rest, in_list);
 }
 
+/* A copy with all defaults. @param copy  its root is to be destroyed in any case @return 0 or -ENOMEM */
+static int
+copy_filled(const struct cfg *cfg, const struct cfg_known *known, size_t count, struct cfg *copy)
+{
+	int rc = 0;
+
+	*copy = *cfg;
+	copy->root = cfg_node_copy(cfg->root);
+	if (copy->root == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < count && rc == 0; i++) {
+		struct filling filling = { copy, known, count, &known[i] };
+
+		rc = fill(&filling, copy->root, known[i].table->path[0] != '\0' ? known[i].table->path : NULL, false);
+	}
+	return rc;
+}
+
 int
 cfg_print(const struct cfg *cfg, const struct cfg_known *known, size_t count, FILE *to)
 {
-	struct cfg copy = *cfg;
-	int rc = 0;
+	struct cfg copy;
+	int rc = copy_filled(cfg, known, count, &copy);
 
-	copy.root = cfg_node_copy(cfg->root);
-	if (copy.root == NULL)
-		return -ENOMEM;
-	for (size_t i = 0; i < count && rc == 0; i++) {
-		struct filling filling = { &copy, known, count, &known[i] };
-
-		rc = fill(&filling, copy.root, known[i].table->path[0] != '\0' ? known[i].table->path : NULL, false);
-	}
 	if (rc == 0)
 		print_kids(copy.root, 0, to);
+	cfg_node_destroy(copy.root);
+	return rc;
+}
+
+/* "PATH=VALUE" of every key at a node and below it. @return 0, -ENOMEM, or what each() returned */
+static int
+each_setting(const struct cfg_node *node, int (*each)(void *ctx, const char *setting), void *ctx)
+{
+	bool is_value = node->type == CFG_NODE_ARRAY || is_scalar(node);
+	char path[CFG_MAX_PATH], *setting = NULL;
+	size_t size;
+	FILE *to;
+	int rc = 0;
+
+	for (size_t i = 0; i < node->nkids && !is_value && rc == 0; i++)
+		rc = each_setting(node->kids[i], each, ctx);
+	if (!is_value)
+		return rc;
+	to = open_memstream(&setting, &size);
+	if (to == NULL)
+		return -ENOMEM;
+	fprintf(to, "%s=%s", cfg_node_path(node, path), node->type == CFG_NODE_ARRAY ? "[" : "");
+	if (is_scalar(node))
+		print_scalar(node, to);
+	for (size_t i = 0; i < node->nkids; i++) {
+		fputs(i != 0 ? "," : "", to);
+		print_scalar(node->kids[i], to);
+	}
+	fputs(node->type == CFG_NODE_ARRAY ? "]" : "", to);
+	rc = fclose(to) == 0 ? each(ctx, setting) : -ENOMEM;
+	free(setting);
+	return rc;
+}
+
+int
+cfg_settings(const struct cfg *cfg, const struct cfg_known *known, size_t count, const char *group,
+	     int (*each)(void *ctx, const char *setting), void *ctx)
+{
+	const struct cfg_node *node;
+	struct cfg copy;
+	int rc = copy_filled(cfg, known, count, &copy);
+
+	node = rc == 0 ? (group != NULL ? cfg_node_kid(copy.root, group) : copy.root) : NULL;
+	if (node != NULL)
+		rc = each_setting(node, each, ctx);
 	cfg_node_destroy(copy.root);
 	return rc;
 }
@@ -342,7 +414,9 @@ cfg_print_reference(const struct cfg_known *known, size_t count, FILE *to)
 			const struct cfg_field *field = &table->fields[f];
 
 			fprintf(to, "| `%s` | %s | ", field->name, cfg_type_name(field));
-			if (field->def == NULL)
+			if (table->over != NULL)
+				fprintf(to, "of `%s`", table->over);
+			else if (field->def == NULL)
 				fputs("required", to);
 			else if (field->def[0] != '\0')
 				fprintf(to, "`%s`", field->def);

@@ -361,10 +361,11 @@ add_missing(struct cfg *cfg, struct cfg_node *to, const struct cfg_node *from, c
 }
 
 int
-cfg_add_missing(struct cfg *cfg, const struct cfg *from, const char *origin, struct err *err)
+cfg_add_missing(struct cfg *cfg, const char *path, const struct cfg *from, const char *from_path, const char *origin,
+		struct err *err)
 {
 	const char *own = cfg_intern(cfg, origin);
-	int ret = own != NULL ? add_missing(cfg, cfg->root, from->root, own) : -ENOMEM;
+	int ret = own != NULL ? add_missing(cfg, cfg_node_find(cfg, path), cfg_node_find(from, from_path), own) : -ENOMEM;
 
 	return ret == 0 ? 0 : err_set(err, ret, "%s: out of memory", cfg_file(cfg));
 }

@@ -56,7 +56,7 @@ int cfg_node_collect_strings(struct cfg_node *node);
 
 /* "flows.[2].src" of a node; buf of CFG_MAX_PATH. @return buf */
 char *cfg_node_path(const struct cfg_node *node, char *buf);
-/* Group or list by path without indices; the root for "". NULL when absent. */
+/* Group or list by path, list elements by index; the root for "". NULL when absent. */
 struct cfg_node *cfg_node_find(const struct cfg *cfg, const char *path);
 
 /* Says what a node holds, for messages: "the string \"x\"", "5", "a group". buf of CFG_MAX_PATH. @return buf */

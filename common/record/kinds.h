@@ -28,7 +28,7 @@ enum record_rule {
 	RECORD_REPORT_KIND,  /* enum rec_type of what hosts or switches report */
 	RECORD_TUPLE,        /* reserved is 0 */
 	RECORD_NAME,         /* char[REC_NAME_LEN]: letters, digits, '_', '.', '-'; not empty */
-	RECORD_TEXT,         /* char[REC_NAME_LEN]: printable, of any alphabet */
+	RECORD_TEXT,         /* char[]: printable, of any alphabet */
 };
 
 struct record_field {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What header records have described so far: between the files of record_check.h only. */
+/* What header records have described so far: private to common/record/check.h. */
 #pragma once
 
 #include <stdbool.h>
@@ -40,6 +40,7 @@ struct record_check {
 	bool has_run, has_topology, ended;
 	uint64_t epoch_ps;
 	uint64_t latest_ps;                                /* of all records so far */
+	uint64_t behind_ps;                                /* that the fabric was behind its clock, at most, as reported */
 	struct known_list nodes, ports, collectives, sets; /* sets: struct rec_ecmp, number 1 first */
 	uint32_t *slots;                                   /* [nslots] the hash table of collectives; UINT32_MAX: free */
 	uint32_t nslots;                                   /* a power of two */

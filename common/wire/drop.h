@@ -12,6 +12,8 @@
 	ROW(REC_DROP_NO_ROUTE, 4, "no_route")                                                                              \
 	ROW(REC_DROP_BLACKHOLE, 5, "blackhole")                                                                            \
 	ROW(REC_DROP_QUEUE_FULL, 6, "queue_full") /* lossy class */                                                        \
-	ROW(REC_DROP_NO_BUFFER, 7, "no_buffer")   /* lossless class: fails the run, but where a fault did it */
+	ROW(REC_DROP_NO_BUFFER, 7, "no_buffer")   /* lossless class: fails the run, but where a fault did it */            \
+	ROW(REC_DROP_MTU, 8, "mtu")               /* the frame is larger than a port's MTU */                              \
+	ROW(REC_DROP_WATCHDOG, 9, "watchdog")     /* of a queue in a PFC storm */
 
 enum rec_drop { REC_DROPS(ENUM_VALUE) REC_DROP_REASONS };

@@ -15,7 +15,7 @@
  *   FLOWS                  ->            while it runs: its connections, as its kernel reports them
  *   PINGMESH              <->            while it runs: a request of R-Pingmesh's agent, and its controller's reply
  *                          <-  STOP      the run has ended at this time: close what is open
- *   STEP, ITERATION, RESULT ->           the outcome; RESULT is the last message
+ *   STEP, ITERATION, COUNTER, RESULT ->  the outcome; RESULT is the last message
  *   QP_ERROR               ->            while it runs: a flow's QP has spent its retries. The host goes on until STOP.
  *   FAILED                 ->            at any time: what went wrong, for people. The channel closes behind it.
  * common/manage_stream.h reads and writes these messages.
@@ -27,9 +27,10 @@
 #include "common/wire/layout.h"
 
 #define MANAGE_MAGIC 0x474d4352U /* "RCMG" */
-#define MANAGE_VERSION 5
+#define MANAGE_VERSION 6
 #define MANAGE_MAX_BODY 65536
 #define MANAGE_TEXT 240
+#define MANAGE_COUNTERS 64 /* of a host, at most */
 
 enum manage_type {
 	MANAGE_HELLO = 1,
@@ -49,6 +50,7 @@ enum manage_type {
 	MANAGE_FLOWS =
 		16, /* body: struct swm_flow (common/wire/switch_manage.h), whole ones: all that the host sends now */
 	MANAGE_PINGMESH = 15, /* body: a message of common/wire/pingmesh_manage.h, header and all */
+	MANAGE_COUNTER = 17,
 };
 
 struct manage_hdr {
@@ -187,6 +189,16 @@ WIRE_AT(manage_iteration, 16, start_ps)
 WIRE_AT(manage_iteration, 24, end_ps)
 WIRE_AT(manage_iteration, 32, wrong)
 WIRE_SIZE(manage_iteration, 40)
+
+/* A counter of the host's RDMA device (hw_counters, rdma-statistic(8)), since the host's program opened it. */
+struct manage_counter {
+	char name[40]; /* a to z, 0 to 9 and _, NUL-terminated */
+	uint64_t value;
+};
+
+WIRE_AT(manage_counter, 0, name)
+WIRE_AT(manage_counter, 40, value)
+WIRE_SIZE(manage_counter, 48)
 
 struct manage_result {
 	/* What made the device send again, by its own counters. rdma_rxe: timeouts include NAKs, and false alarms. */

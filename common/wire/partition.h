@@ -11,6 +11,11 @@
  *   FRAME     a frame on a boundary cable, with the time of its arrival
  *   PAUSE     the same of an 802.1Qbb frame, which concerns one MAC alone
  *   PROMISE   no later FRAME or PAUSE has left its sender before a time
+ *   WINDOW    virtual time: the end of a window; the frames of it, and what it held, precede it
+ *   HELD      before it: classes that a port holds whose link is down
+ *   STATE     virtual time: what the partition knows of its hosts after a window, before all judge the run
+ *   SHARED    virtual time: a request of a host to a controller that every partition has; SHARED_END: all of a window
+ *   ALIVE     virtual time: its sender waits for others, or for its output
  *   RECORDS   to the first partition: reports of nodes, all before a time
  *   BYE       the run has ended here, and why
  *   COUNTERS, STEP, ITERATION, FLOW, RESULT, FAULTS, REPORT, DONE
@@ -23,7 +28,7 @@
 #include "common/wire/layout.h"
 
 #define PARTITION_MAGIC 0x54504352U /* "RCPT" */
-#define PARTITION_VERSION 2
+#define PARTITION_VERSION 3
 #define PARTITION_MAX_BODY (256 * 1024)
 #define PARTITION_TEXT 256
 #define PARTITION_TOKEN 64 /* characters of a token, at most */
@@ -41,7 +46,7 @@
 	ROW(PARTITION_PROMISE, 7, "PROMISE", 32, 32)                                                                       \
 	ROW(PARTITION_RECORDS, 8, "RECORDS", 8, PARTITION_MAX_BODY)                                                        \
 	ROW(PARTITION_BYE, 9, "BYE", 16 + PARTITION_TEXT, 16 + PARTITION_TEXT)                                             \
-	ROW(PARTITION_COUNTERS, 10, "COUNTERS", 8, PARTITION_MAX_BODY)                                                     \
+	ROW(PARTITION_COUNTERS, 10, "COUNTERS", 24, PARTITION_MAX_BODY)                                                    \
 	ROW(PARTITION_STEP, 11, "STEP", 80, 80)                                                                            \
 	ROW(PARTITION_ITERATION, 12, "ITERATION", 48, 48)                                                                  \
 	ROW(PARTITION_FLOW, 13, "FLOW", 32, 32)                                                                            \
@@ -49,7 +54,13 @@
 	ROW(PARTITION_FAULTS, 15, "FAULTS", 0, PARTITION_MAX_BODY) /* a byte a fault of the scenario, 1: it acted there */ \
 	ROW(PARTITION_REPORT, 16, "REPORT", 1, PARTITION_MAX_BODY) /* a chunk of a JSON text, whole with DONE */           \
 	ROW(PARTITION_CLOCK, 17, "CLOCK", 16, 16)                                                                          \
-	ROW(PARTITION_DONE, 18, "DONE", 0, 0)
+	ROW(PARTITION_DONE, 18, "DONE", 0, 0)                                                                              \
+	ROW(PARTITION_WINDOW, 19, "WINDOW", 16, 16)                                                                        \
+	ROW(PARTITION_HELD, 20, "HELD", 8, 8)                                                                              \
+	ROW(PARTITION_STATE, 21, "STATE", 32, PARTITION_MAX_BODY)                                                          \
+	ROW(PARTITION_ALIVE, 22, "ALIVE", 0, 0)                                                                            \
+	ROW(PARTITION_SHARED, 23, "SHARED", 16, PARTITION_MAX_BODY)                                                        \
+	ROW(PARTITION_SHARED_END, 24, "SHARED_END", 0, 0)
 
 #define PARTITION_MESSAGE_VALUE(id, number, name, least, most) id = (number),
 enum partition_type { PARTITION_MESSAGES(PARTITION_MESSAGE_VALUE) PARTITION_TYPES };
@@ -162,8 +173,11 @@ struct partition_pause {
 WIRE_AT(partition_pause, 8, port)
 WIRE_SIZE(partition_pause, 16)
 
-/* WORKING: in the first phase of a run with kernel hosts, some are not ready. UP: there, all are up */
-enum partition_state { PARTITION_WORKING = 1, PARTITION_SENDING = 2, PARTITION_UP = 4 };
+/*
+ * WORKING: in the first phase of a run with kernel hosts, some are not ready. UP: there, all are up. INTERRUPTED: its
+ * user wants the run to end
+ */
+enum partition_state { PARTITION_WORKING = 1, PARTITION_SENDING = 2, PARTITION_UP = 4, PARTITION_INTERRUPTED = 8 };
 
 struct partition_promise {
 	uint64_t leaves_ps; /* nothing leaves before */
@@ -177,6 +191,43 @@ WIRE_AT(partition_promise, 8, progress)
 WIRE_AT(partition_promise, 16, next_ps)
 WIRE_AT(partition_promise, 24, state)
 WIRE_SIZE(partition_promise, 32)
+
+struct partition_window {
+	uint64_t index;   /* of the window */
+	uint64_t next_ps; /* when something happens next in this partition: struct fabric_hooks.agree */
+};
+
+WIRE_AT(partition_window, 8, next_ps)
+WIRE_SIZE(partition_window, 16)
+
+struct partition_held {
+	uint32_t port;
+	uint8_t prio_mask;
+	uint8_t reserved[3];
+};
+
+WIRE_AT(partition_held, 4, prio_mask)
+WIRE_SIZE(partition_held, 8)
+
+/* STATE: struct partition_promise, with leaves_ps the end of the window; then of each node that failed: */
+struct partition_failure {
+	uint32_t node;
+	uint32_t status;           /* enum node_status */
+	char text[PARTITION_TEXT]; /* NUL-terminated */
+};
+
+WIRE_AT(partition_failure, 8, text)
+WIRE_SIZE(partition_failure, 264)
+
+/* The request's bytes follow. */
+struct partition_shared {
+	uint32_t node;
+	uint32_t reserved;
+	uint64_t time_ps; /* it arrives at the controller */
+};
+
+WIRE_AT(partition_shared, 8, time_ps)
+WIRE_SIZE(partition_shared, 16)
 
 /* Whole records follow (common/wire/record.h). */
 struct partition_records {
@@ -200,9 +251,12 @@ WIRE_SIZE(partition_bye, 272)
 struct partition_counters {
 	uint32_t node;
 	uint32_t reserved;
+	uint64_t digest; /* of its events (struct node) */
+	uint64_t reserved2;
 };
 
-WIRE_SIZE(partition_counters, 8)
+WIRE_AT(partition_counters, 8, digest)
+WIRE_SIZE(partition_counters, 24)
 
 /* STEP, ITERATION: a manage_step, manage_iteration (common/wire/manage.h) of a host follows. RESULT: see there. */
 struct partition_host {

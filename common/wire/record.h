@@ -45,6 +45,7 @@ enum rec_class {
 	ROW(11, KNOWN_FAULT, known_fault, PLAN, OF_ANY, "known fault", 0)                                                  \
 	ROW(12, PINGMESH, pingmesh, PLAN, OF_NONE, "agents of R-Pingmesh", 0)                                              \
 	ROW(13, TRACER, tracer, PLAN, OF_NONE, "tracer of flows", 0)                                                       \
+	ROW(14, SETTING, setting, PLAN, OF_NONE, "setting", 0)                                                             \
 	ROW(16, STEP, step, HOST, OF_HOST, "step", 0)                                                                      \
 	ROW(17, TRIGGER, trigger, HOST, OF_HOST, "trigger", 1)                                                             \
 	ROW(18, NOTIFY, notify, HOST, OF_HOST, "notification", 4)                                                          \
@@ -70,8 +71,11 @@ enum rec_class {
 	ROW(43, MONITORED, monitored, TELEMETRY, OF_ANY, "monitored", 0)                                                   \
 	ROW(44, TRACED_HOP, traced_hop, MANAGEMENT, OF_ANY, "hop of a traced flow", 1)                                     \
 	ROW(45, TRACE_ROUND, trace_round, MANAGEMENT, OF_HOST, "round of traces", 0)                                       \
+	ROW(46, WATCHDOG, watchdog, TELEMETRY, OF_ANY, "PFC watchdog", 0)                                                  \
+	ROW(47, LINK_RATE, link_rate, TELEMETRY, OF_ANY, "rate of a link", 0)                                              \
 	ROW(48, GAP, gap, EXPORTER, OF_NONE, "gap", 0)                                                                     \
-	ROW(49, END, end, EXPORTER, OF_NONE, "end", 0)
+	ROW(49, END, end, EXPORTER, OF_NONE, "end", 0)                                                                     \
+	ROW(50, FLOW_SEEN, flow_seen, TELEMETRY, OF_ANY, "flow since its first packet", 2)
 
 #define REC_KIND_VALUE(number, KIND, ...) REC_##KIND = (number),
 enum rec_type { REC_KINDS(REC_KIND_VALUE) };

@@ -114,3 +114,25 @@ struct rec_known_fault {
 
 REC_KNOWN_FAULT_FIELDS(WIRE_AT, rec_known_fault)
 WIRE_SIZE(rec_known_fault, 96)
+
+#define REC_SETTING_TEXT 96
+
+/*
+ * A key of the configuration of switches and NICs, "PATH=VALUE" as --set takes it: "switch.pfc.alpha=0.125". One that is
+ * longer goes on in the next record.
+ */
+struct rec_setting {
+	struct rec_hdr hdr;
+	char text[REC_SETTING_TEXT];
+	uint32_t continued; /* 1: the next record has more of it */
+	uint32_t reserved;
+};
+
+#define REC_SETTING_FIELDS(F, T)                                                                                           \
+	F(T, 24, text, TEXT)                                                                                               \
+	F(T, 120, continued, FLAG)                                                                                         \
+	F(T, 124, reserved, ZERO)
+#define REC_SETTING_KEY(K, T)
+
+REC_SETTING_FIELDS(WIRE_AT, rec_setting)
+WIRE_SIZE(rec_setting, 128)

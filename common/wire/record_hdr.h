@@ -7,7 +7,7 @@
 #include "common/wire/layout.h"
 
 #define REC_MAGIC 0x3142414c45434f52ULL /* "ROCELAB1" */
-#define REC_VERSION 17
+#define REC_VERSION 22
 
 struct rec_stream {
 	uint64_t magic;
@@ -47,7 +47,7 @@ WIRE_SIZE(rec_hdr, 24)
 /* Largest values in records: larger ones are refused at the border (common/record/check.h). */
 
 #define RECORD_KINDS 64                                  /* types are below it */
-#define RECORD_MAX_FIELDS 28                             /* of a kind, behind the header */
+#define RECORD_MAX_FIELDS 32                             /* of a kind, behind the header */
 #define RECORD_MAX_PS (1ULL << 60)                       /* 13 days: sixteen of them add up */
 #define RECORD_MAX_COUNT (1ULL << 52)                    /* of packets or bytes; exact as a double too */
 #define RECORD_MAX_SUM ((1ULL << 62) - RECORD_MAX_COUNT) /* of one field over all records of a kind: two add up */

@@ -7,6 +7,23 @@
 #include "common/wire/layout.h"
 #include "common/wire/record_hdr.h"
 
+/* The PFC watchdog of a switch's queue: what it does, and what it reports (struct rec_watchdog). */
+
+/* Identifier, number, word, meaning. */
+#define REC_WATCHDOG_ACTIONS(ROW)                                                                                          \
+	ROW(REC_WATCHDOG_DROP, 0, "drop",                                                                                  \
+	    "packets of the class that wait there, that are for it, and that arrive there are dropped (watchdog)")         \
+	ROW(REC_WATCHDOG_FORWARD, 1, "forward", "its PAUSE frames are ignored")                                            \
+	ROW(REC_WATCHDOG_ALERT, 2, "alert", "reported alone")
+
+enum rec_watchdog_action { REC_WATCHDOG_ACTIONS(ENUM_VALUE) };
+
+#define REC_WATCHDOG_EVENTS(ROW)                                                                                           \
+	ROW(REC_WATCHDOG_DETECTED, 0, "detected")                                                                          \
+	ROW(REC_WATCHDOG_RESTORED, 1, "restored")
+
+enum rec_watchdog_event { REC_WATCHDOG_EVENTS(ENUM_VALUE) };
+
 /* A polling packet passed. */
 struct rec_poll {
 	struct rec_hdr hdr;
@@ -49,10 +66,11 @@ struct rec_port_row {
 	uint32_t epoch_first, epoch_last;
 	uint64_t from_ps, to_ps;
 	uint64_t packets, bytes;
-	uint64_t depth_sum;                  /* packets already queued, summed over enqueued packets */
-	uint64_t paused_packets;             /* packets that found the port paused */
-	uint64_t pause_ps;                   /* time paused within the epochs */
-	uint64_t paused_since_ps;            /* valid if paused */
+	uint64_t depth_sum;      /* packets already queued, summed over enqueued packets */
+	uint64_t paused_packets; /* packets that found the port paused */
+	uint64_t pause_ps;       /* time paused within the epochs */
+	/* Valid if paused; else, in a state_only row, of the pause of pause_ps that it was asked in and that is over. */
+	uint64_t paused_since_ps;
 	uint64_t queue_packets, queue_bytes; /* now */
 	uint64_t ingress_bytes;              /* valid if pausing: bytes held now that entered here */
 	uint64_t ingress_xoff_bytes; /* if pausing, the threshold for that now; else REC_NO_XOFF. Closed epochs: 0 */
@@ -61,7 +79,7 @@ struct rec_port_row {
 	uint32_t pauses_received; /* within the epochs */
 	uint32_t pauses_sent;     /* within the epochs */
 	uint16_t prio;            /* the lossless class; 0: data classes without PFC */
-	uint16_t state_only;      /* 1: the present state alone; without counters, and replaces no row */
+	uint16_t state_only;      /* 1: the present state alone; without other counters, and replaces no row */
 };
 
 #define REC_PORT_ROW_FIELDS(F, T)                                                                                          \
@@ -276,3 +294,72 @@ struct rec_passage {
 
 REC_PASSAGE_FIELDS(WIRE_AT, rec_passage)
 WIRE_SIZE(rec_passage, 96)
+
+/* The PFC watchdog of a queue, an egress and class, has found it paused for too long, or works as usual again. */
+struct rec_watchdog {
+	struct rec_hdr hdr;
+	uint16_t port, prio;
+	uint16_t event;    /* enum rec_watchdog_event */
+	uint16_t action;   /* enum rec_watchdog_action */
+	uint64_t since_ps; /* the queue was paused, and at its end since when not any more */
+	uint64_t packets;  /* dropped by this one: that waited; at its end also those that were for it, or arrived there */
+};
+
+#define REC_WATCHDOG_FIELDS(F, T)                                                                                          \
+	F(T, 24, port, PORT)                                                                                               \
+	F(T, 26, prio, RANGE(1, 7))                                                                                        \
+	F(T, 28, event, ENUM(REC_WATCHDOG_EVENTS))                                                                         \
+	F(T, 30, action, ENUM(REC_WATCHDOG_ACTIONS))                                                                       \
+	F(T, 32, since_ps, PAST)                                                                                           \
+	F(T, 40, packets, COUNT)
+#define REC_WATCHDOG_KEY(K, T)
+
+REC_WATCHDOG_FIELDS(WIRE_AT, rec_watchdog)
+WIRE_SIZE(rec_watchdog, 48)
+
+/* The rate of a switch's port is another one now: its link was trained anew. */
+struct rec_link_rate {
+	struct rec_hdr hdr;
+	uint16_t port, reserved16;
+	uint32_t reserved;
+	uint64_t rate_bps;
+};
+
+#define REC_LINK_RATE_FIELDS(F, T)                                                                                         \
+	F(T, 24, port, PORT)                                                                                               \
+	F(T, 26, reserved16, ZERO)                                                                                         \
+	F(T, 28, reserved, ZERO)                                                                                           \
+	F(T, 32, rate_bps, RANGE(1, RECORD_MAX_COUNT))
+#define REC_LINK_RATE_KEY(K, T)
+
+REC_LINK_RATE_FIELDS(WIRE_AT, rec_link_rate)
+WIRE_SIZE(rec_link_rate, 40)
+
+/*
+ * What passed a switch's port of a flow since its first packet, as a flow cache exports it: unasked, once the flow has
+ * paused for an epoch, now and then while it lasts, and at the end of the run. A later one replaces an earlier one.
+ */
+struct rec_flow_seen {
+	struct rec_hdr hdr;
+	struct rec_tuple flow;
+	uint16_t port;
+	uint16_t reserved16;
+	uint32_t reserved;
+	uint64_t first_ps; /* its first packet */
+	uint64_t last_ps;  /* the end of the latest epoch with one of its packets, or now */
+	uint64_t packets, bytes;
+};
+
+#define REC_FLOW_SEEN_FIELDS(F, T)                                                                                         \
+	F(T, 24, flow, TUPLE)                                                                                              \
+	F(T, 40, port, PORT)                                                                                               \
+	F(T, 42, reserved16, ZERO)                                                                                         \
+	F(T, 44, reserved, ZERO)                                                                                           \
+	F(T, 48, first_ps, PAST)                                                                                           \
+	F(T, 56, last_ps, PAST)                                                                                            \
+	F(T, 64, packets, COUNT)                                                                                           \
+	F(T, 72, bytes, COUNT)
+#define REC_FLOW_SEEN_KEY(K, T) K(T, hdr.node) K(T, port) K(T, flow)
+
+REC_FLOW_SEEN_FIELDS(WIRE_AT, rec_flow_seen)
+WIRE_SIZE(rec_flow_seen, 80)

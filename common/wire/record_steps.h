@@ -83,8 +83,8 @@ struct rec_schedule {
 	uint64_t ideal_ps;     /* of a local step: its computation, as configured */
 	uint64_t expect_ps;    /* includes the reverse ACK traffic, which ideal does not */
 	uint64_t base_rtt_ps;
-	uint32_t prio; /* class of its packets */
-	uint32_t reserved;
+	uint32_t prio;      /* class of its packets */
+	uint32_t spread_ns; /* of a local step: how much longer than configured its computation usually takes at most */
 };
 
 #define REC_SCHEDULE_FIELDS(F, T)                                                                                          \
@@ -104,7 +104,7 @@ struct rec_schedule {
 	F(T, 96, expect_ps, TIME)                                                                                          \
 	F(T, 104, base_rtt_ps, TIME)                                                                                       \
 	F(T, 112, prio, RANGE(0, 7))                                                                                       \
-	F(T, 116, reserved, ZERO)
+	F(T, 116, spread_ns, ANY)
 #define REC_SCHEDULE_KEY(K, T) K(T, collective) K(T, iteration) K(T, rank) K(T, step)
 
 REC_SCHEDULE_FIELDS(WIRE_AT, rec_schedule)
@@ -149,10 +149,11 @@ struct rec_step {
 	/* least time after which it took a packet for lost, by time alone; 0: it did not, or not known */
 	uint32_t waited_ns;
 	uint64_t rtt_min_ps, rtt_mean_ps; /* of its packets' round trips; 0: no sample */
-	uint64_t paced_ps;   /* that congestion control's rate kept its packets apart, beyond what the line does */
-	uint64_t stalled_ps; /* without an ACK, until retransmission timeouts; and after RNR NAKs of a receiver not ready */
 	uint32_t rtt_samples; /* round trips that were measured: one for each ACK, which may speak for several packets */
 	uint32_t naks;        /* of its receiver, which a gap in its packets made; 0 also where hosts do not count them */
+	/* the sender's ledger (common/wire/ledger.h), of a message; what it leaves of the step's time is unknown */
+	uint64_t wire_ps, there_ps, back_ps, paced_ps, window_ps, late_ps, paused_ps, nak_ps, timeout_ps, early_ps,
+		reordered_ps, nic_ps, peer_ps, behind_ps;
 };
 
 #define REC_STEP_FIELDS(F, T)                                                                                              \
@@ -172,14 +173,26 @@ struct rec_step {
 	F(T, 92, waited_ns, ANY)                                                                                           \
 	F(T, 96, rtt_min_ps, TIME)                                                                                         \
 	F(T, 104, rtt_mean_ps, TIME)                                                                                       \
-	F(T, 112, paced_ps, TIME)                                                                                          \
-	F(T, 120, stalled_ps, TIME)                                                                                        \
-	F(T, 128, rtt_samples, ANY)                                                                                        \
-	F(T, 132, naks, ANY)
+	F(T, 112, rtt_samples, ANY)                                                                                        \
+	F(T, 116, naks, ANY)                                                                                               \
+	F(T, 120, wire_ps, TIME)                                                                                           \
+	F(T, 128, there_ps, TIME)                                                                                          \
+	F(T, 136, back_ps, TIME)                                                                                           \
+	F(T, 144, paced_ps, TIME)                                                                                          \
+	F(T, 152, window_ps, TIME)                                                                                         \
+	F(T, 160, late_ps, TIME)                                                                                           \
+	F(T, 168, paused_ps, TIME)                                                                                         \
+	F(T, 176, nak_ps, TIME)                                                                                            \
+	F(T, 184, timeout_ps, TIME)                                                                                        \
+	F(T, 192, early_ps, TIME)                                                                                          \
+	F(T, 200, reordered_ps, TIME)                                                                                      \
+	F(T, 208, nic_ps, TIME)                                                                                            \
+	F(T, 216, peer_ps, TIME)                                                                                           \
+	F(T, 224, behind_ps, TIME)
 #define REC_STEP_KEY(K, T) K(T, collective) K(T, iteration) K(T, hdr.node) K(T, rank) K(T, step)
 
 REC_STEP_FIELDS(WIRE_AT, rec_step)
-WIRE_SIZE(rec_step, 136)
+WIRE_SIZE(rec_step, 232)
 
 /* A detection was spent: hdr.event is the id its polling packet carries. */
 struct rec_trigger {

@@ -111,6 +111,21 @@ struct wire_immdt {
 WIRE_AT(wire_immdt, 0, imm)
 WIRE_SIZE(wire_immdt, 4)
 
+/* A retransmission timer: 4.096 us times a power of two (IBTA 9.7.6.1.3). */
+#define ROCE_TIMER_UNIT_PS UINT64_C(4096000)
+#define ROCE_TIMER_ROUND_TRIPS 4 /* without queues, that a timer should leave time for */
+
+/* The shortest timer that is no shorter than this. */
+static inline uint64_t
+roce_timer_ps(uint64_t least_ps)
+{
+	uint64_t ps = ROCE_TIMER_UNIT_PS;
+
+	while (ps < least_ps)
+		ps *= 2;
+	return ps;
+}
+
 #define ROCE_MIN_MTU 256      /* path MTUs are the powers of two from here .. */
 #define ROCE_MAX_PAYLOAD 4096 /* .. to here */
 #define CNP_RESERVED_BYTES 16 /* zero */

@@ -22,7 +22,6 @@
 #include "common/wire/record_run.h"
 #include "common/wire/record_steps.h"
 #include "common/wire/record_volumes.h"
-#include "diag/collect/evidence_internal.h"
 #include "diag/collect/radix.h"
 
 /* The order of each type of record, and which of them replace each other: those of the same key. */
@@ -171,9 +170,8 @@ key_cmp(const struct rec_key *a, const struct rec_key *b)
 	return 0;
 }
 
-/* The final order between records of one key: time, node, sequence. */
-static int
-cmp_time(const struct rec_hdr *a, const struct rec_hdr *b)
+int
+evidence_cmp_time(const struct rec_hdr *a, const struct rec_hdr *b)
 {
 	struct rec_key key_a = key_time(a), key_b = key_time(b);
 	int cmp = key_cmp(&key_a, &key_b);
@@ -201,7 +199,7 @@ cmp_record(const struct order *o, uint32_t a, uint32_t b)
 	struct rec_key key_a = o->key(record(o, a)), key_b = o->key(record(o, b));
 	int cmp = key_cmp(&key_a, &key_b);
 
-	return cmp != 0 ? cmp : cmp_time(record(o, a), record(o, b));
+	return cmp != 0 ? cmp : evidence_cmp_time(record(o, a), record(o, b));
 }
 
 static int
@@ -222,9 +220,15 @@ is_same_key(const struct order *o, uint32_t a, uint32_t b)
 static bool
 is_settled(const struct order *o, uint32_t count)
 {
-	for (uint32_t i = 1; i < count; i++) {
-		if (cmp_record(o, i - 1, i) > 0 || (o->replace && is_same_key(o, i - 1, i)))
+	struct rec_key last = { { 0 } };
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct rec_key key = o->key(record(o, i));
+		int cmp = i != 0 ? key_cmp(&last, &key) : -1;
+
+		if (cmp > 0 || (cmp == 0 && (o->replace || evidence_cmp_time(record(o, i - 1), record(o, i)) > 0)))
 			return false;
+		last = key;
 	}
 	return true;
 }
@@ -465,7 +469,6 @@ static const size_t vec_of[RECORD_KINDS] = {
 	[REC_ECMP] = offsetof(struct evidence, ecmps),
 	[REC_FOLLOW] = offsetof(struct evidence, follows),
 	[REC_DEPEND] = offsetof(struct evidence, depends),
-	[REC_STEP] = offsetof(struct evidence, step_recs),
 	[REC_TRIGGER] = offsetof(struct evidence, triggers),
 	[REC_NOTIFY] = offsetof(struct evidence, notifies),
 	[REC_POLL] = offsetof(struct evidence, polls),
@@ -476,12 +479,16 @@ static const size_t vec_of[RECORD_KINDS] = {
 	[REC_DROP_ROW] = offsetof(struct evidence, drops),
 	[REC_OVERTAKE_ROW] = offsetof(struct evidence, overtakes),
 	[REC_PASSAGE] = offsetof(struct evidence, passages),
+	[REC_WATCHDOG] = offsetof(struct evidence, watchdogs),
+	[REC_LINK_RATE] = offsetof(struct evidence, link_rates),
+	[REC_FLOW_SEEN] = offsetof(struct evidence, flows_seen),
 	[REC_VOLUME] = offsetof(struct evidence, volumes),
 	[REC_VOLUME_ALARM] = offsetof(struct evidence, volume_alarms),
 	[REC_VOLUME_FLAW] = offsetof(struct evidence, volume_flaws),
 	[REC_MONITORED] = offsetof(struct evidence, monitored),
 	[REC_MONITOR] = offsetof(struct evidence, monitors),
 	[REC_KNOWN_FAULT] = offsetof(struct evidence, known_faults),
+	[REC_SETTING] = offsetof(struct evidence, settings),
 	[REC_PINGMESH] = offsetof(struct evidence, pingmeshes),
 	[REC_PROBE] = offsetof(struct evidence, probes),
 	[REC_PROBE_HOP] = offsetof(struct evidence, probe_hops),
@@ -516,6 +523,7 @@ evidence_fini(struct evidence *ev)
 		if (vec_of[i] != 0)
 			free(((struct ev_vec *)((char *)ev + vec_of[i]))->data);
 	}
+	free(ev->reports.data);
 	free(ev->sent.data);
 	free(ev->states.data);
 	free(ev->flow_states.data);
@@ -537,6 +545,7 @@ evidence_fini(struct evidence *ev)
 	free(ev->passed);
 	free(ev->places);
 	free(ev->steps);
+	free(ev->first_steps);
 	free(ev->deps);
 	memset(ev, 0, sizeof(*ev));
 }
@@ -573,6 +582,8 @@ evidence_add(struct evidence *ev, const struct rec_hdr *rec, struct err *err)
 		if (rc != 0)
 			return rc;
 	}
+	if (rec->type == REC_STEP)
+		return evidence_add_report(ev, (const void *)rec, err);
 	if (vec_of[rec->type] == 0) /* no diagnosis reads this kind: it is counted */
 		return 0;
 	return push((struct ev_vec *)((char *)ev + vec_of[rec->type]), rec, true, err);

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
+#include "common/wire/ledger.h"
 #include "common/wire/record_fabric.h"
 #include "common/wire/record_hdr.h"
 #include "common/wire/record_paths.h"
@@ -95,14 +96,16 @@ struct ev_feed {
 	uint32_t first_moved[8];   /* by class, as rows name it: the first row that moved bytes, EV_NONE: none */
 };
 
-/* One step of one rank: its schedule, its host's report, and its dependencies. */
+/* One step of one rank: its schedule as in struct rec_schedule, its host's report, and its dependencies. */
 struct ev_step {
+	uint64_t bytes, ideal_ps, expect_ps, base_rtt_ps;
 	uint32_t collective; /* index into collectives */
 	uint32_t flow, host; /* flow EV_NONE: a local step */
-	const struct rec_schedule *sched;
-	const struct rec_step *report; /* NULL: none was received */
-	uint32_t first_dep, ndeps;     /* in deps[]: all that it waits for, the step before it on its channel too */
-	uint32_t waited_for;           /* the dependency that it waited for, of steps; EV_NONE: none, or unknown */
+	uint32_t rank, step, peer, channel;
+	uint32_t prio, spread_ns;
+	uint32_t report;           /* for evidence_report(); EV_NONE: none was received */
+	uint32_t first_dep, ndeps; /* in deps[]: all that it waits for, the step before it on its channel too */
+	uint32_t waited_for;       /* the dependency that it waited for, of steps; EV_NONE: none, or unknown */
 };
 
 /* Where a collective's record is. */
@@ -134,11 +137,17 @@ struct evidence {
 	struct ev_vec sent;                /* struct ev_sent, sorted by time at the end */
 
 	/* as received; after evidence_finish() sorted, and rows deduplicated */
-	struct ev_vec node_recs, port_recs, schedule, depends, follows, routes, ecmps, step_recs;
+	struct ev_vec node_recs, port_recs, depends, follows, routes, ecmps;
+	struct ev_vec schedule;    /* empty after evidence_finish(): steps have it */
+	struct ev_vec reports;     /* uint32_t: of steps, packed, in the order of the stream */
 	struct ev_vec collectives; /* at last by (job, iteration, id) */
 	struct ev_vec triggers, notifies, polls, drops, passages, gaps;
-	struct ev_vec monitors; /* one at most */
+	struct ev_vec watchdogs;  /* events of PFC watchdogs */
+	struct ev_vec link_rates; /* of ports, since then */
+	struct ev_vec flows_seen; /* by port and flow */
+	struct ev_vec monitors;   /* one at most */
 	struct ev_vec known_faults;
+	struct ev_vec settings; /* in the order of the stream */
 	struct ev_vec volumes, volume_alarms, volume_flaws, monitored;
 	struct ev_vec pingmeshes; /* one at most */
 	struct ev_vec probes, probe_hops, rnics, uploads, connections, received;
@@ -178,9 +187,11 @@ struct evidence {
 	struct ev_place *places;               /* [collectives.count] by (id, iteration) */
 	struct ev_step *steps;                 /* by (collective, rank, step) */
 	uint32_t nsteps;
-	uint32_t *deps; /* [ndeps] indices into steps, grouped by step */
+	uint32_t *first_steps; /* [collectives.count + 1] in steps[], and their end */
+	uint32_t *deps;        /* [ndeps] indices into steps, grouped by step */
 	uint32_t ndeps;
 	uint32_t unscheduled_steps; /* step records that match no schedule: left out */
+	uint64_t steps_end_ps;      /* the latest start or end of a step record, unscheduled ones included */
 };
 
 static inline void *
@@ -210,6 +221,14 @@ int evidence_finish(struct evidence *ev, struct err *err);
 uint32_t evidence_port(const struct evidence *ev, uint32_t node, uint16_t index);
 /* @return index into collectives, EV_NONE if no record describes it */
 uint32_t evidence_collective(const struct evidence *ev, uint32_t id, uint32_t iteration);
+/*
+ * The report of a step, latest of all that were received.
+ * @param step  index into steps  @param report  its record, zeros if there is none
+ * @return is there one?
+ */
+bool evidence_report(const struct evidence *ev, uint32_t step, struct rec_step *report);
+/* An entry of the sender's ledger of a step. @return 0 of a step without a report, too */
+uint64_t evidence_ledger_ps(const struct evidence *ev, uint32_t step, enum ledger_entry entry);
 /* @return flow id, EV_NONE if no record names it */
 uint32_t evidence_flow(const struct evidence *ev, const struct rec_tuple *tuple);
 /*
@@ -217,8 +236,12 @@ uint32_t evidence_flow(const struct evidence *ev, const struct rec_tuple *tuple)
  * @return NULL: it is not on the path, or there was nothing to choose
  */
 const struct rec_ecmp *evidence_choice(const struct evidence *ev, uint32_t flow, uint32_t port);
+/* Is a port an egress of the configured path of a flow, or of its ACKs? */
+bool evidence_crosses(const struct evidence *ev, uint32_t flow, uint32_t port);
 /* Do packets of a flow, or their ACKs, take ports of their own somewhere? Its configured path is one of many then. */
 bool evidence_is_sprayed(const struct evidence *ev, uint32_t flow);
+/* @return the number of paths that a flow's packets spread over in the first hops of its data path: 1 without spraying */
+uint32_t evidence_paths(const struct evidence *ev, uint32_t flow, uint32_t hops);
 /* Is this port index of the set's switch a member? */
 bool evidence_has_member(const struct rec_ecmp *set, uint16_t port);
 /* @param prio  as rows name the class. @return a port row of an epoch, NULL: there is none of this class */
@@ -257,3 +280,22 @@ char *evidence_flow_name(const struct evidence *ev, uint32_t flow, char *buf);
 
 /* Order of tuples: source and destination address, source and destination port. @return <0, 0, >0 */
 int evidence_tuple_cmp(const struct rec_tuple *a, const struct rec_tuple *b);
+
+/* Packs a report and keeps it. @return 0; -E2BIG with err past EV_MAX_BYTES; -ENOMEM */
+int evidence_add_report(struct evidence *ev, const struct rec_step *report, struct err *err);
+
+/* Parts of evidence_finish(), in this order, a file each. @return 0 or -ENOMEM with err */
+int evidence_join_flows(struct evidence *ev, struct err *err);
+int evidence_join_routes(struct evidence *ev, struct err *err);
+int evidence_join_rows(struct evidence *ev, struct err *err);
+int evidence_join_passages(struct evidence *ev, struct err *err);
+int evidence_join_steps(struct evidence *ev, struct err *err);
+
+/* Is this the tuple of no flow, all of it 0? */
+bool evidence_is_nobody(const struct rec_tuple *tuple);
+
+/* The order between records of one key, of which the last replaces the others: time, node, sequence. @return <0, 0, >0 */
+int evidence_cmp_time(const struct rec_hdr *a, const struct rec_hdr *b);
+
+/* calloc() of at least one element; sets err. */
+void *evidence_alloc(size_t count, size_t size_bytes, struct err *err);

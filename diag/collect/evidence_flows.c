@@ -6,8 +6,9 @@
 #include <string.h>
 
 #include "common/array.h"
+#include "common/minmax.h"
 #include "common/wire/record.h"
-#include "diag/collect/evidence_internal.h"
+#include "diag/collect/evidence.h"
 
 #define FIRST_SLOTS 256
 
@@ -94,6 +95,7 @@ static const struct {
 	{ offsetof(struct evidence, drops), sizeof(struct rec_drop_row), offsetof(struct rec_drop_row, last) },
 	{ offsetof(struct evidence, traced), sizeof(struct rec_traced), offsetof(struct rec_traced, tuple) },
 	{ offsetof(struct evidence, traced_hops), sizeof(struct rec_traced_hop), offsetof(struct rec_traced_hop, tuple) },
+	{ offsetof(struct evidence, flows_seen), sizeof(struct rec_flow_seen), offsetof(struct rec_flow_seen, flow) },
 	{ offsetof(struct evidence, overtakes), sizeof(struct rec_overtake_row), offsetof(struct rec_overtake_row, flow) },
 };
 #define NSOURCES ARRAY_LEN(tuple_sources)
@@ -396,6 +398,17 @@ evidence_join_routes(struct evidence *ev, struct err *err)
 }
 
 bool
+evidence_crosses(const struct evidence *ev, uint32_t flow, uint32_t port)
+{
+	const struct ev_flow *f = &ev->flows[flow];
+
+	for (uint32_t h = 0; h < f->nhops + f->nback; h++)
+		if (ev->hops[f->first_hop + h] == port)
+			return true;
+	return false;
+}
+
+bool
 evidence_is_sprayed(const struct evidence *ev, uint32_t flow)
 {
 	const struct ev_flow *f = &ev->flows[flow];
@@ -407,6 +420,23 @@ evidence_is_sprayed(const struct evidence *ev, uint32_t flow)
 			return true;
 	}
 	return false;
+}
+
+uint32_t
+evidence_paths(const struct evidence *ev, uint32_t flow, uint32_t hops)
+{
+	const struct ev_flow *f = &ev->flows[flow];
+	uint32_t paths = 1;
+
+	for (uint32_t h = f->first_hop; h < f->first_hop + min_u32(hops, f->nhops); h++) {
+		const struct rec_ecmp *set = find_set(ev, EV_AT(ev->routes, struct rec_route, h)->ecmp);
+		uint32_t members = set != NULL && set->sprayed ? (uint32_t)__builtin_popcountll(set->ports[0]) +
+									 (uint32_t)__builtin_popcountll(set->ports[1])
+							       : 1;
+
+		paths = members > 1 && paths <= UINT32_MAX / members ? paths * members : paths;
+	}
+	return paths;
 }
 
 const struct rec_ecmp *

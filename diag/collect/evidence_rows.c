@@ -6,7 +6,6 @@
 
 #include "common/minmax.h"
 #include "diag/collect/evidence.h"
-#include "diag/collect/evidence_internal.h"
 
 /* The index over meter rows: by ingress, then egress, then epoch and class. */
 

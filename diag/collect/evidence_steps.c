@@ -4,9 +4,124 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diag/collect/evidence_internal.h"
+#include "common/minmax.h"
+#include "common/wire/record.h"
+#include "diag/collect/evidence.h"
 
-static int evidence_join_deps(struct evidence *ev, struct err *err);
+/* Reports, packed: a mask of the record's words that are not 0, and these words. */
+
+#define REPORT_WORDS (sizeof(struct rec_step) / sizeof(uint32_t))
+#define MASK_WORDS 2
+#define FIRST_WORDS 4096
+
+_Static_assert(REPORT_WORDS <= 32 * MASK_WORDS && sizeof(struct rec_step) % sizeof(uint32_t) == 0,
+	       "a mask has a bit a word");
+
+/* Makes words 0 that others repeat in most records. Its inverse is unfold(). */
+static void
+fold(struct rec_step *report)
+{
+	report->hdr.type = report->hdr.size = 0;
+	report->hdr.time_ps ^= report->end_ps;
+	report->end_ps ^= report->start_ps;
+	report->acked_bytes ^= report->bytes;
+}
+
+static void
+unfold(struct rec_step *report)
+{
+	report->acked_bytes ^= report->bytes;
+	report->end_ps ^= report->start_ps;
+	report->hdr.time_ps ^= report->end_ps;
+	report->hdr.type = REC_STEP;
+	report->hdr.size = sizeof(*report);
+}
+
+static int
+reserve_words(struct ev_vec *vec, struct err *err)
+{
+	uint64_t cap = vec->cap == 0 ? FIRST_WORDS : 2 * (uint64_t)vec->cap;
+	void *data;
+
+	if (vec->cap - vec->count >= MASK_WORDS + REPORT_WORDS)
+		return 0;
+	if (cap * sizeof(uint32_t) > EV_MAX_BYTES)
+		return err_set(err, -E2BIG, "more than %llu B of reports of steps", EV_MAX_BYTES);
+	data = realloc(vec->data, cap * sizeof(uint32_t));
+	if (data == NULL)
+		return err_set(err, -ENOMEM, "out of memory for %llu words of reports of steps", (unsigned long long)cap);
+	vec->data = data;
+	vec->cap = (uint32_t)cap;
+	return 0;
+}
+
+int
+evidence_add_report(struct evidence *ev, const struct rec_step *report, struct err *err)
+{
+	struct rec_step folded = *report;
+	uint32_t words[REPORT_WORDS], *to, used = MASK_WORDS;
+	uint64_t mask = 0;
+	int rc = reserve_words(&ev->reports, err);
+
+	if (rc != 0)
+		return rc;
+	fold(&folded);
+	memcpy(words, &folded, sizeof(words));
+	to = EV_AT(ev->reports, uint32_t, ev->reports.count);
+	for (uint32_t w = 0; w < REPORT_WORDS; w++) {
+		if (words[w] == 0)
+			continue;
+		mask |= UINT64_C(1) << w;
+		to[used++] = words[w];
+	}
+	memcpy(to, &mask, sizeof(mask));
+	ev->reports.count += used;
+	return 0;
+}
+
+/* @return where the next one is */
+static uint32_t
+unpack(const struct evidence *ev, uint32_t at, struct rec_step *report)
+{
+	const uint32_t *from = EV_AT(ev->reports, uint32_t, at);
+	uint32_t words[REPORT_WORDS] = { 0 }, used = MASK_WORDS;
+	uint64_t mask;
+
+	memcpy(&mask, from, sizeof(mask));
+	for (; mask != 0; mask &= mask - 1)
+		words[__builtin_ctzll(mask)] = from[used++];
+	memcpy(report, words, sizeof(*report));
+	unfold(report);
+	return at + used;
+}
+
+bool
+evidence_report(const struct evidence *ev, uint32_t step, struct rec_step *report)
+{
+	if (ev->steps[step].report == EV_NONE) {
+		memset(report, 0, sizeof(*report));
+		return false;
+	}
+	unpack(ev, ev->steps[step].report, report);
+	return true;
+}
+
+uint64_t
+evidence_ledger_ps(const struct evidence *ev, uint32_t step, enum ledger_entry entry)
+{
+#define MEMBER(id, value, name, member, meaning) [id] = offsetof(struct rec_step, member),
+	static const size_t members[LEDGER_ENTRIES] = { LEDGER_ROWS(MEMBER) };
+	struct rec_step report;
+	uint64_t ps;
+
+	evidence_report(ev, step, &report);
+	memcpy(&ps, (const char *)&report + members[entry], sizeof(ps));
+	return ps;
+}
+
+/* Collectives by job and iteration. */
+
+static int evidence_join_deps(struct evidence *ev, const struct rec_schedule *const *schedules, struct err *err);
 
 static int
 cmp_collective(const void *pa, const void *pb)
@@ -61,25 +176,35 @@ evidence_collective(const struct evidence *ev, uint32_t id, uint32_t iteration)
 	return place != NULL ? place->index : EV_NONE;
 }
 
+/* Steps, from the schedule. */
+
 static int
-cmp_step(const struct ev_step *step, uint32_t collective, uint32_t rank, uint32_t number)
+cmp_step(const struct ev_step *step, uint32_t rank, uint32_t number)
 {
-	if (step->collective != collective)
-		return step->collective < collective ? -1 : 1;
-	if (step->sched->rank != rank)
-		return step->sched->rank < rank ? -1 : 1;
-	return step->sched->step < number ? -1 : step->sched->step > number;
+	if (step->rank != rank)
+		return step->rank < rank ? -1 : 1;
+	return step->step < number ? -1 : step->step > number;
 }
 
 /* @return index into steps, EV_NONE: there is none. @param collective  index, or EV_NONE */
 static uint32_t
 evidence_step(const struct evidence *ev, uint32_t collective, uint32_t rank, uint32_t number)
 {
-	uint32_t lo = 0, hi = ev->nsteps;
+	uint32_t lo, hi, ranks;
+	uint64_t guess;
 
+	if (collective == EV_NONE)
+		return EV_NONE;
+	lo = ev->first_steps[collective];
+	hi = ev->first_steps[collective + 1];
+	ranks = EV_AT(ev->collectives, struct rec_collective, collective)->ranks;
+	/* where it is if all ranks have as many steps */
+	guess = ranks != 0 ? lo + (uint64_t)((hi - lo) / ranks) * rank + number - 1 : hi;
+	if (guess < hi && cmp_step(&ev->steps[guess], rank, number) == 0)
+		return (uint32_t)guess;
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;
-		int order = cmp_step(&ev->steps[mid], collective, rank, number);
+		int order = cmp_step(&ev->steps[mid], rank, number);
 
 		if (order == 0)
 			return mid;
@@ -97,76 +222,190 @@ collective_of(const struct evidence *ev, const struct rec_schedule *rec)
 	return evidence_collective(ev, rec->collective, rec->iteration);
 }
 
-/* The schedule is sorted by (collective's id, iteration, rank, step): a collective's part of it moves as a whole. */
+static bool
+is_of_same(const struct rec_schedule *a, const struct rec_schedule *b)
+{
+	return a->collective == b->collective && a->iteration == b->iteration;
+}
+
+/*
+ * The schedule is sorted by (collective's id, iteration, rank, step): a collective's part of it moves as a whole.
+ * @param schedules  [collectives.count] set to the first record of each
+ */
 static void
-take_schedule(struct evidence *ev, uint32_t *next)
+take_schedule(struct evidence *ev, const struct rec_schedule **schedules)
 {
 	const struct rec_schedule *rec = ev->schedule.data;
+	uint32_t count = 0, collective = EV_NONE;
 
-	for (uint32_t i = 0; i < ev->nsteps; i++)
-		next[collective_of(ev, &rec[i]) + 1]++;
+	for (uint32_t first = 0; first < ev->nsteps; first += count) {
+		for (count = 1; first + count < ev->nsteps && is_of_same(&rec[first], &rec[first + count]); count++)
+			;
+		collective = collective_of(ev, &rec[first]);
+		ev->first_steps[collective + 1] = count;
+		schedules[collective] = &rec[first];
+	}
 	for (uint32_t c = 0; c < ev->collectives.count; c++)
-		next[c + 1] += next[c];
-	for (uint32_t i = 0; i < ev->nsteps; i++) {
-		uint32_t collective = collective_of(ev, &rec[i]);
+		ev->first_steps[c + 1] += ev->first_steps[c];
+	for (uint32_t c = 0; c < ev->collectives.count; c++) {
+		for (uint32_t i = ev->first_steps[c]; i < ev->first_steps[c + 1]; i++) {
+			const struct rec_schedule *of = &schedules[c][i - ev->first_steps[c]];
 
-		ev->steps[next[collective]++] = (struct ev_step){
-			.collective = collective,
-			.flow = rec[i].peer != rec[i].rank ? evidence_flow(ev, &rec[i].flow) : EV_NONE,
-			.host = rec[i].hdr.node,
-			.sched = &rec[i],
-			.waited_for = EV_NONE,
-		};
+			ev->steps[i] = (struct ev_step){
+				.bytes = of->bytes,
+				.ideal_ps = of->ideal_ps,
+				.expect_ps = of->expect_ps,
+				.base_rtt_ps = of->base_rtt_ps,
+				.collective = c,
+				.flow = of->peer != of->rank ? evidence_flow(ev, &of->flow) : EV_NONE,
+				.host = of->hdr.node,
+				.rank = of->rank,
+				.step = of->step,
+				.peer = of->peer,
+				.channel = of->channel,
+				.prio = of->prio,
+				.spread_ns = of->spread_ns,
+				.report = EV_NONE,
+				.waited_for = EV_NONE,
+			};
+		}
 	}
 }
 
-static void
-take_reports(struct evidence *ev)
-{
-	for (uint32_t i = 0; i < ev->step_recs.count; i++) {
-		const struct rec_step *rec = EV_AT(ev->step_recs, struct rec_step, i);
-		uint32_t step =
-			evidence_step(ev, evidence_collective(ev, rec->collective, rec->iteration), rec->rank, rec->step);
+/* Steps' reports. */
 
-		/* A host reports its own ranks alone. */
-		if (step == EV_NONE || ev->steps[step].host != rec->hdr.node)
-			ev->unscheduled_steps++;
-		else
-			ev->steps[step].report = rec;
+/* The order of step records, and which of them replace each other: those of the same key. */
+static int
+cmp_report(const struct rec_step *a, const struct rec_step *b)
+{
+	if (a->collective != b->collective)
+		return a->collective < b->collective ? -1 : 1;
+	if (a->iteration != b->iteration)
+		return a->iteration < b->iteration ? -1 : 1;
+	if (a->hdr.node != b->hdr.node)
+		return a->hdr.node < b->hdr.node ? -1 : 1;
+	if (a->rank != b->rank)
+		return a->rank < b->rank ? -1 : 1;
+	return a->step < b->step ? -1 : a->step > b->step;
+}
+
+/* Reports that match no schedule, by their places. */
+static int
+cmp_stray(const void *pa, const void *pb, void *arg)
+{
+	struct rec_step a, b;
+	int cmp;
+
+	unpack(arg, *(const uint32_t *)pa, &a);
+	unpack(arg, *(const uint32_t *)pb, &b);
+	cmp = cmp_report(&a, &b);
+	return cmp != 0 ? cmp : evidence_cmp_time(&a.hdr, &b.hdr);
+}
+
+static void
+note_end(struct evidence *ev, const struct rec_step *report)
+{
+	ev->steps_end_ps = max_u64(ev->steps_end_ps, max_u64(report->start_ps, report->end_ps));
+}
+
+/* Counts them, each of those that replace each other once. */
+static void
+count_strays(struct evidence *ev, uint32_t *strays, uint32_t count)
+{
+	struct rec_step report, next;
+
+	if (count > 1)
+		qsort_r(strays, count, sizeof(*strays), cmp_stray, ev);
+	for (uint32_t i = 0; i < count; i++) {
+		unpack(ev, strays[i], &report);
+		if (i + 1 < count)
+			unpack(ev, strays[i + 1], &next);
+		if (i + 1 < count && cmp_report(&report, &next) == 0)
+			continue;
+		ev->unscheduled_steps++;
+		note_end(ev, &report);
 	}
+}
+
+/* The latest report of each step. */
+static int
+take_reports(struct evidence *ev, struct err *err)
+{
+	struct rec_step report, before;
+	struct ev_vec strays = { NULL, 0, 0 };
+
+	for (uint32_t at = 0, next; at < ev->reports.count; at = next) {
+		uint32_t index;
+
+		next = unpack(ev, at, &report);
+		index = evidence_step(ev, evidence_collective(ev, report.collective, report.iteration), report.rank,
+				      report.step);
+		/* A host reports its own ranks alone. */
+		if (index != EV_NONE && ev->steps[index].host == report.hdr.node) {
+			if (!evidence_report(ev, index, &before) || evidence_cmp_time(&before.hdr, &report.hdr) < 0)
+				ev->steps[index].report = at;
+			continue;
+		}
+		if (strays.count == strays.cap) {
+			uint32_t cap = strays.cap == 0 ? 64 : 2 * strays.cap;
+			void *data = realloc(strays.data, cap * sizeof(at));
+
+			if (data == NULL) {
+				free(strays.data);
+				return err_set(err, -ENOMEM, "out of memory for %u unscheduled steps", cap);
+			}
+			strays.data = data;
+			strays.cap = cap;
+		}
+		*EV_AT(strays, uint32_t, strays.count++) = at;
+	}
+	count_strays(ev, strays.data, strays.count);
+	free(strays.data);
+	return 0;
 }
 
 static void
 take_waits(struct evidence *ev)
 {
 	for (uint32_t i = 0; i < ev->nsteps; i++) {
-		const struct rec_step *report = ev->steps[i].report;
+		struct rec_step report;
 
-		if (report != NULL && report->waited_step != 0)
+		if (!evidence_report(ev, i, &report))
+			continue;
+		note_end(ev, &report);
+		if (report.waited_step != 0)
 			ev->steps[i].waited_for =
-				evidence_step(ev, evidence_collective(ev, report->waited_collective, report->iteration),
-					      report->waited_rank, report->waited_step);
+				evidence_step(ev, evidence_collective(ev, report.waited_collective, report.iteration),
+					      report.waited_rank, report.waited_step);
 	}
 }
 
 int
 evidence_join_steps(struct evidence *ev, struct err *err)
 {
-	uint32_t *next;
+	const struct rec_schedule **schedules;
 	int rc = order_collectives(ev, err);
 
 	if (rc != 0)
 		return rc;
 	ev->nsteps = ev->schedule.count;
 	ev->steps = evidence_alloc(ev->nsteps, sizeof(*ev->steps), err);
-	next = evidence_alloc((size_t)ev->collectives.count + 1, sizeof(*next), err);
-	if (ev->steps != NULL && next != NULL) {
-		take_schedule(ev, next);
-		take_reports(ev);
-		take_waits(ev);
+	ev->first_steps = evidence_alloc((size_t)ev->collectives.count + 1, sizeof(*ev->first_steps), err);
+	schedules = evidence_alloc(ev->collectives.count, sizeof(*schedules), err);
+	if (ev->steps == NULL || ev->first_steps == NULL || schedules == NULL) {
+		rc = -ENOMEM;
+	} else {
+		take_schedule(ev, schedules);
+		rc = evidence_join_deps(ev, schedules, err);
 	}
-	free(next);
-	return ev->steps != NULL && next != NULL ? evidence_join_deps(ev, err) : -ENOMEM;
+	free(schedules);
+	free(ev->schedule.data);
+	ev->schedule = (struct ev_vec){ NULL, 0, 0 };
+	if (rc == 0)
+		rc = take_reports(ev, err);
+	if (rc == 0)
+		take_waits(ev);
+	return rc;
 }
 
 /*
@@ -185,11 +424,11 @@ cmp_local(const void *pa, const void *pb, void *arg)
 
 	if (a->collective != b->collective)
 		return a->collective < b->collective ? -1 : 1;
-	if (a->sched->rank != b->sched->rank)
-		return a->sched->rank < b->sched->rank ? -1 : 1;
-	if (a->sched->channel != b->sched->channel)
-		return a->sched->channel < b->sched->channel ? -1 : 1;
-	return a->sched->step < b->sched->step ? -1 : a->sched->step > b->sched->step;
+	if (a->rank != b->rank)
+		return a->rank < b->rank ? -1 : 1;
+	if (a->channel != b->channel)
+		return a->channel < b->channel ? -1 : 1;
+	return a->step < b->step ? -1 : a->step > b->step;
 }
 
 /* @param before  [nsteps] set of local steps  @param local  [nsteps] to work in */
@@ -207,8 +446,7 @@ find_local(const struct evidence *ev, uint32_t *before, uint32_t *local)
 	for (uint32_t i = 1; i < count; i++) {
 		const struct ev_step *a = &ev->steps[local[i - 1]], *b = &ev->steps[local[i]];
 
-		if (a->collective == b->collective && a->sched->rank == b->sched->rank &&
-		    a->sched->channel == b->sched->channel)
+		if (a->collective == b->collective && a->rank == b->rank && a->channel == b->channel)
 			before[local[i]] = local[i - 1];
 	}
 }
@@ -230,7 +468,7 @@ find_before(const struct evidence *ev, uint32_t *before, struct err *err)
 		if (flow == EV_NONE)
 			continue;
 		if (last[flow] != EV_NONE && ev->steps[last[flow]].collective == ev->steps[i].collective &&
-		    ev->steps[last[flow]].sched->rank == ev->steps[i].sched->rank)
+		    ev->steps[last[flow]].rank == ev->steps[i].rank)
 			before[i] = last[flow];
 		last[flow] = i;
 	}
@@ -283,10 +521,8 @@ first_depend(const struct evidence *ev, const struct rec_schedule *sched)
 }
 
 static void
-list_deps(struct evidence *ev, struct ev_step *step, uint32_t before)
+list_deps(struct evidence *ev, struct ev_step *step, const struct rec_schedule *sched, uint32_t before)
 {
-	const struct rec_schedule *sched = step->sched;
-
 	step->first_dep = ev->ndeps;
 	if (sched->own_step != 0)
 		add_dep(ev, step, evidence_step(ev, step->collective, sched->rank, sched->own_step), OF_SCHEDULE);
@@ -306,9 +542,9 @@ list_deps(struct evidence *ev, struct ev_step *step, uint32_t before)
 	add_dep(ev, step, before, step->ndeps);
 }
 
-/* The last part of evidence_join_steps(). */
+/* @param schedules  [collectives.count] their records, in the order of the steps */
 static int
-evidence_join_deps(struct evidence *ev, struct err *err)
+evidence_join_deps(struct evidence *ev, const struct rec_schedule *const *schedules, struct err *err)
 {
 	uint32_t *before = evidence_alloc(ev->nsteps, sizeof(*before), err);
 	int rc = -ENOMEM;
@@ -316,8 +552,11 @@ evidence_join_deps(struct evidence *ev, struct err *err)
 	ev->deps = evidence_alloc((size_t)DEPS_A_STEP * ev->nsteps + ev->depends.count, sizeof(*ev->deps), err);
 	if (before != NULL && ev->deps != NULL)
 		rc = find_before(ev, before, err);
-	for (uint32_t i = 0; rc == 0 && i < ev->nsteps; i++)
-		list_deps(ev, &ev->steps[i], before[i]);
+	for (uint32_t i = 0; rc == 0 && i < ev->nsteps; i++) {
+		struct ev_step *step = &ev->steps[i];
+
+		list_deps(ev, step, &schedules[step->collective][i - ev->first_steps[step->collective]], before[i]);
+	}
 	free(before);
 	return rc;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "diag/flowpulse/flowpulse.h"
+#include "diag/flowpulse/section.h"
 
 #include <errno.h>
 #include <math.h>
@@ -158,11 +158,11 @@ is_scattered(const struct flowpulse *own, const struct flowpulse_fault *fault, c
 	       (fault->iterations < RECURS || UINT64_C(2) * fault->iterations <= span);
 }
 
-/* At 95 % and over all that the run compared, by all its alarms together. */
+/* At 95 % and over all that the run compared, by all its alarms together; or none of them has its rate alone. */
 static bool
 is_doubtful(const struct flowpulse *own, const struct flowpulse_fault *fault, const struct flowpulse_lost *lost)
 {
-	return lost->expected > 0 &&
+	return lost->expected <= 0 || fault->is_of_others ||
 	       (fault->low <= 0 || fault->is_scattered || (lost->is_unbounded && chance(own, fault, lost) > BY_CHANCE));
 }
 
@@ -241,10 +241,16 @@ set_detected(const struct flowpulse *own, const uint32_t *fault_of, uint32_t fau
 }
 
 static int
-find(struct flowpulse *own, const struct run *run, uint32_t *fault_of, struct section *section, struct err *err)
+find(struct flowpulse *own, const struct paths *paths, uint32_t *fault_of, struct section *section, struct err *err)
 {
+	const struct run *run = paths->run;
 	struct flowpulse_lost *lost = flowpulse_rates(own, run, fault_of, err);
-	int rc = lost != NULL ? put_doubtful_last(own, lost, fault_of, err) : -ENOMEM;
+	int rc = lost != NULL ? 0 : -ENOMEM;
+
+	if (rc == 0) {
+		flowpulse_share_resent(own, paths, fault_of);
+		rc = put_doubtful_last(own, lost, fault_of, err);
+	}
 
 	section->findings = run_alloc(own->nfaults, sizeof(*section->findings), err);
 	for (uint32_t i = 0; i < own->nfaults && rc == 0 && section->findings != NULL; i++) {
@@ -323,9 +329,13 @@ copy(const struct ev_vec *records, size_t size_bytes, uint32_t *count, struct er
 	return all;
 }
 
-/* Judges alarms, and joins those that can be. @param fault_of  as flowpulse_join() @return 0 or -ENOMEM with err */
+/*
+ * Judges alarms, joins those that can be, and makes findings of them. @param fault_of  as flowpulse_join() @return 0 or
+ * -ENOMEM with err
+ */
 static int
-judge(struct flowpulse *own, const struct evidence *ev, const struct run *run, uint32_t *fault_of, struct err *err)
+judge(struct flowpulse *own, const struct evidence *ev, const struct run *run, uint32_t *fault_of, struct section *section,
+      struct err *err)
 {
 	struct resent resent = { 0 };
 	struct paths paths;
@@ -334,14 +344,17 @@ judge(struct flowpulse *own, const struct evidence *ev, const struct run *run, u
 	own->held = run_alloc(own->nalarms, sizeof(*own->held), err);
 	own->resent = run_alloc(own->nalarms, sizeof(*own->resent), err);
 	own->is_cleared = run_alloc(own->nalarms, sizeof(*own->is_cleared), err);
+	own->only_sender = run_alloc(own->nalarms, sizeof(*own->only_sender), err);
 	if (rc == 0)
-		rc = own->held != NULL && own->resent != NULL && own->is_cleared != NULL
+		rc = own->held != NULL && own->resent != NULL && own->is_cleared != NULL && own->only_sender != NULL
 			     ? resent_init(&resent, &paths, ev, err)
 			     : -ENOMEM;
 	if (rc == 0) {
 		flowpulse_judge(own, &paths, &resent);
 		rc = flowpulse_join(own, &paths, fault_of, err);
 	}
+	if (rc == 0)
+		rc = find(own, &paths, fault_of, section, err);
 	resent_fini(&resent);
 	paths_fini(&paths);
 	return rc;
@@ -374,9 +387,7 @@ flowpulse_diagnose(const struct evidence *ev, const struct run *run, const void 
 		mark_alarmed(own);
 	}
 	if (rc == 0)
-		rc = judge(own, ev, run, fault_of, err);
-	if (rc == 0)
-		rc = find(own, run, fault_of, section, err);
+		rc = judge(own, ev, run, fault_of, section, err);
 	free(fault_of);
 	return rc;
 }
@@ -393,6 +404,7 @@ flowpulse_destroy(void *section)
 	free(own->held);
 	free(own->resent);
 	free(own->is_cleared);
+	free(own->only_sender);
 	free(own->is_below);
 	free(own->flaws);
 	free(own->faults);

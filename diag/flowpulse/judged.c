@@ -18,6 +18,10 @@ const struct flowpulse_precondition flowpulse_preconditions[FLOWPULSE_HOLDS] = {
 				   .because = "their switches took a pause of the senders, longer than flowpulse.idle, or "
 					      "the end of the run for the end of those iterations, and had counted a part "
 					      "of them alone" },
+	[FLOWPULSE_LESS] = { .key = "less",
+			     .because =
+				     "less arrived by all ports together, by half of the missing share at least: the "
+				     "prediction has packets that hosts sent again; what a link loses arrives by others" },
 	[FLOWPULSE_NOT_LOST] = { .key = "not-lost",
 				 .because =
 					 "hosts sent nothing again in those iterations: packets were spread unevenly, and "
@@ -56,6 +60,9 @@ flowpulse_hold_of(const struct rec_volume_alarm *alarm, const struct flowpulse_f
 		return FLOWPULSE_UNFINISHED;
 	if (is_reported && facts->resent == 0)
 		return FLOWPULSE_NOT_LOST;
+	if (alarm->expected > alarm->got &&
+	    2 * facts->less * (double)alarm->expected >= (double)(alarm->expected - alarm->got))
+		return FLOWPULSE_LESS;
 	/* All that is lost is sent again; where hosts sent less than half of it again, spraying moved the most. */
 	if (is_reported && missing_packets(alarm) > 2 * (double)facts->resent)
 		return FLOWPULSE_EXCESS;
@@ -120,6 +127,30 @@ first_volume_at(const struct flowpulse *own, uint64_t time_ps)
 	return lo;
 }
 
+/*
+ * The share that is missing of all ports together. A packet that a link loses is sent again until it arrives, so a loss
+ * moves volume between the ports of a leaf. In a pod it may move to another switch of the second tier.
+ */
+static double
+less_of(const struct flowpulse *own, const struct paths *paths, const struct rec_volume_alarm *alarm)
+{
+	double predicted = 0, seen = 0;
+
+	if (paths_is_of_pods(paths, alarm->hdr.node))
+		return 0;
+	for (uint32_t i = first_volume_at(own, alarm->hdr.time_ps);
+	     i < own->nvolumes && own->volumes[i].hdr.time_ps == alarm->hdr.time_ps; i++) {
+		const struct rec_volume *volume = &own->volumes[i];
+
+		if (volume->hdr.node != alarm->hdr.node || volume->iteration != alarm->iteration || volume->learned != 0 ||
+		    volume->flaws != 0 || (alarm->sender != REC_NONE && volume->sender != alarm->sender))
+			continue;
+		predicted += (double)volume->predicted;
+		seen += (double)volume->seen;
+	}
+	return predicted > seen ? 1 - seen / predicted : 0;
+}
+
 static bool
 is_of_iteration(const struct rec_volume_alarm *alarm, uint32_t node, uint32_t iteration)
 {
@@ -155,6 +186,19 @@ ports_of(const struct flowpulse *own, uint32_t node)
 	return REC_NONE; /* not known yet: no proof */
 }
 
+/* The same of all switches of its tier and pod: a packet to the pod arrives by one of them. */
+static uint32_t
+all_ports_of(const struct flowpulse *own, const struct paths *paths, uint32_t node)
+{
+	uint32_t ports = ports_of(own, node), switches = 0;
+
+	if (!paths_is_of_pods(paths, node))
+		return ports;
+	for (uint32_t i = 0; i < paths->run->nnodes; i++)
+		switches += paths->tier[i] == paths->tier[node] && paths->pod[i] == paths->pod[node];
+	return ports < REC_NONE / switches ? ports * switches : REC_NONE;
+}
+
 void
 flowpulse_judge(struct flowpulse *own, const struct paths *paths, const struct resent *resent)
 {
@@ -162,6 +206,7 @@ flowpulse_judge(struct flowpulse *own, const struct paths *paths, const struct r
 		const struct rec_volume_alarm *alarm = &own->alarms[i];
 		struct flowpulse_facts facts = { .resent = resent_of(resent, alarm),
 						 .undelivered_bytes = undelivered_of(paths, resent, alarm),
+						 .less = less_of(own, paths, alarm),
 						 .is_partial = was_judged_before(own, resent, alarm),
 						 .other_bytes = others_of(own, paths, alarm) };
 
@@ -170,6 +215,7 @@ flowpulse_judge(struct flowpulse *own, const struct paths *paths, const struct r
 			facts.resent = RESENT_UNKNOWN;
 		own->resent[i] = facts.resent;
 		own->is_cleared[i] = resent_clears(resent, alarm, ports_of(own, alarm->hdr.node));
+		own->only_sender[i] = resent_only_sender(resent, alarm, all_ports_of(own, paths, alarm->hdr.node));
 		own->held[i] = (uint8_t)flowpulse_hold_of(alarm, &facts);
 	}
 }
@@ -293,6 +339,63 @@ flowpulse_rates(struct flowpulse *own, const struct run *run, const uint32_t *fa
 	return all;
 }
 
+/* ---- retransmissions, shared by faults ---- */
+
+/* Is a fault named by more alarms than another, or by as many of a higher rate? */
+static bool
+is_stronger(const struct flowpulse_fault *fault, const struct flowpulse_fault *than)
+{
+	return fault->alarms != than->alarms ? fault->alarms > than->alarms : fault->drop > than->drop;
+}
+
+/* Does a fault's one link lose packets of all of an alarm's senders on their way to its switch? */
+static bool
+concerns(const struct paths *paths, const struct flowpulse_fault *fault, const struct rec_volume_alarm *alarm)
+{
+	const struct flowpulse_link *link = &fault->links[0];
+	bool is_pod = paths_is_of_pods(paths, alarm->hdr.node);
+	const uint32_t *group = paths->pod;
+
+	if (fault->nlinks != 1 || alarm->iteration < fault->first_iteration || alarm->iteration > fault->last_iteration ||
+	    link->from == RUN_NONE || link->to == RUN_NONE)
+		return false;
+	if (link->to == alarm->hdr.node || (is_pod && group[link->to] == group[alarm->hdr.node]))
+		return true;
+	return alarm->sender != REC_NONE &&
+	       (link->from == alarm->sender || (is_pod && group[link->from] == group[alarm->sender]));
+}
+
+/* Packets that stronger faults lost of the senders of an alarm: their links carry equal shares. */
+static double
+lost_by_others(const struct flowpulse *own, const struct paths *paths, uint32_t fault, uint32_t alarm)
+{
+	double rates = 0, size = (double)own->alarms[alarm].got / (double)own->alarms[alarm].packets;
+
+	for (uint32_t i = 0; i < own->nfaults; i++)
+		if (i != fault && is_stronger(&own->faults[i], &own->faults[fault]) &&
+		    concerns(paths, &own->faults[i], &own->alarms[alarm]))
+			rates += own->faults[i].drop;
+	return rates * (double)own->alarms[alarm].expected / size;
+}
+
+void
+flowpulse_share_resent(struct flowpulse *own, const struct paths *paths, const uint32_t *fault_of)
+{
+	for (uint32_t f = 0; f < own->nfaults; f++) {
+		double missing = 0, left = 0;
+		bool is_known = true;
+
+		for (uint32_t i = 0; i < own->nalarms && is_known; i++) {
+			if (fault_of[i] != f || own->is_below[i] || own->alarms[i].packets == 0)
+				continue;
+			is_known = own->resent[i] != RESENT_UNKNOWN;
+			missing += missing_packets(&own->alarms[i]);
+			left += fmax(0, (double)own->resent[i] - lost_by_others(own, paths, f, i));
+		}
+		own->faults[f].is_of_others = is_known && missing > 2 * left;
+	}
+}
+
 #define CLEARS_PACKETS 10 /* that would have been lost: by chance none is, once in 22,000 times */
 
 static int
@@ -344,25 +447,25 @@ resent_init(struct resent *resent, const struct paths *paths, const struct evide
 	for (uint32_t i = 0; i < ev->nsteps; i++) {
 		const struct ev_step *step = &ev->steps[i];
 		const struct ev_flow *flow = step->flow != EV_NONE ? &ev->flows[step->flow] : NULL;
-		const struct rec_step *report = step->report;
+		const struct rec_collective *of = EV_AT(ev->collectives, struct rec_collective, step->collective);
+		struct rec_step report;
+		bool reported = evidence_report(ev, i, &report);
 
 		if (flow == NULL || flow->src == EV_NONE || flow->dst == EV_NONE)
 			continue;
 		resent->rows[resent->nrows++] = (struct resent_row){
-			.collective = step->sched->collective,
-			.iteration = step->sched->iteration,
+			.collective = of->id,
+			.iteration = of->iteration,
 			.src = flow->src,
 			.dst = flow->dst,
-			.packets = report != NULL ? report->retransmits : 0,
-			.bytes = report != NULL ? report->bytes : 0,
-			.first_ps = report == NULL                           ? 0
-				    : report->start_ps != 0 || !report->open ? report->start_ps
-									     : UINT64_MAX,
-			.last_ps = report != NULL && !report->open ? report->end_ps : 0,
-			.unacked_bytes = report == NULL ? step->sched->bytes
-					 : report->open ? report->bytes - min_u64(report->acked_bytes, report->bytes)
-							: 0,
-			.is_whole = report != NULL && !report->open,
+			.packets = report.retransmits,
+			.bytes = report.bytes,
+			.first_ps = report.start_ps == 0 && report.open ? UINT64_MAX : report.start_ps,
+			.last_ps = report.open ? 0 : report.end_ps,
+			.unacked_bytes = !reported     ? step->bytes
+					 : report.open ? report.bytes - min_u64(report.acked_bytes, report.bytes)
+						       : 0,
+			.is_whole = reported && !report.open,
 		};
 	}
 	merge(resent);
@@ -535,4 +638,55 @@ resent_clears(const struct resent *resent, const struct rec_volume_alarm *alarm,
 		}
 	}
 	return packet_bytes > 0 && bytes / packet_bytes / ports * alarm->drop_ppm / REC_PPM >= CLEARS_PACKETS;
+}
+
+/* The group of hosts that a monitor counts as a sender: those of a leaf, or of a pod. @return RUN_NONE: of several */
+static uint32_t
+group_of(const struct resent *resent, uint32_t host, bool is_pod, uint32_t *leaf)
+{
+	const struct run *run = resent->paths->run;
+	uint32_t group = RUN_NONE;
+
+	for (uint32_t i = 0; i < run->nodes[host].nports; i++) {
+		uint32_t peer = run->ports[run->nodes[host].first_port + i].peer_node;
+		uint32_t of = peer == RUN_NONE ? RUN_NONE : is_pod ? resent->paths->pod[peer] : peer;
+
+		if (of == RUN_NONE)
+			continue;
+		if (group != RUN_NONE && group != of)
+			return RUN_NONE;
+		group = of;
+		*leaf = peer;
+	}
+	return group;
+}
+
+uint32_t
+resent_only_sender(const struct resent *resent, const struct rec_volume_alarm *alarm, uint32_t ports)
+{
+	bool is_pod = paths_is_of_pods(resent->paths, alarm->hdr.node);
+	uint32_t own = is_pod ? resent->paths->pod[alarm->hdr.node] : alarm->hdr.node, only = RUN_NONE, sender = REC_NONE;
+	double bytes = 0, packet_bytes = alarm->packets != 0 ? (double)alarm->got / (double)alarm->packets : 0;
+	const struct resent_row *row;
+
+	if (alarm->place != REC_LOSS_LOCAL || ports == REC_NONE || packet_bytes <= 0)
+		return REC_NONE;
+	for (row = next_concerned(resent, alarm, NULL); row != NULL; row = next_concerned(resent, alarm, row)) {
+		uint32_t leaf = REC_NONE, group = group_of(resent, row->src, is_pod, &leaf);
+
+		if (group == own)
+			continue; /* it crosses no monitored port */
+		if (group == RUN_NONE || !row->is_whole || (row->packets != 0 && only != RUN_NONE && group != only))
+			return REC_NONE;
+		if (row->packets == 0)
+			continue;
+		only = group;
+		sender = leaf;
+	}
+	for (row = next_concerned(resent, alarm, NULL); row != NULL; row = next_concerned(resent, alarm, row)) {
+		uint32_t leaf, group = group_of(resent, row->src, is_pod, &leaf);
+
+		bytes += group != own && group != only ? (double)row->bytes : 0;
+	}
+	return bytes / packet_bytes / ports * alarm->drop_ppm / REC_PPM >= CLEARS_PACKETS ? sender : REC_NONE;
 }

@@ -62,6 +62,15 @@ uint64_t resent_of(const struct resent *resent, const struct rec_volume_alarm *a
 bool resent_clears(const struct resent *resent, const struct rec_volume_alarm *alarm, uint32_t ports);
 
 /*
+ * A link that ends at a port loses packets of all senders alike. Is there one of them alone whose hosts sent anything
+ * again, while of the others', by the same ports, some would have been lost at the alarm's rate? Then the others' were
+ * spread unevenly, and what the port misses for sure is of that sender.
+ * @param ports  that each sender's packets are spread over, in all switches of the alarm's tier below which they end
+ * @return the switch of that sender's hosts; REC_NONE: none or several sent again, or not all steps were reported
+ */
+uint32_t resent_only_sender(const struct resent *resent, const struct rec_volume_alarm *alarm, uint32_t ports);
+
+/*
  * Some of an alarm's iterations may not have been over when the switch judged them: it takes a pause of the senders for
  * their end, and the end of the run.
  * @return payload that its senders may have had to deliver then to hosts below its switch: of steps that are not over,
@@ -76,6 +85,7 @@ uint64_t resent_began_ps(const struct resent *resent, const struct rec_volume_al
 struct flowpulse_facts {
 	uint64_t resent;            /* resent_of() */
 	uint64_t undelivered_bytes; /* resent_undelivered_bytes(), with headers */
+	double less;                /* share that is missing of all ports together */
 	bool is_partial;            /* its switch had judged a part of the iteration before */
 	/* of the measured class, that left its senders' switches meanwhile and others can have shifted */
 	uint64_t other_bytes;
@@ -84,7 +94,7 @@ struct flowpulse_facts {
 /* @return the first precondition of an alarm that does not hold; FLOWPULSE_JUDGED */
 enum flowpulse_hold flowpulse_hold_of(const struct rec_volume_alarm *alarm, const struct flowpulse_facts *facts);
 
-/* Sets own->held, own->resent and own->is_cleared, which have room. */
+/* Sets own->held, own->resent, own->is_cleared and own->only_sender, which have room. */
 void flowpulse_judge(struct flowpulse *own, const struct paths *paths, const struct resent *resent);
 
 /* The loss rates of faulty links. */
@@ -98,9 +108,18 @@ struct flowpulse_lost {
 /*
  * Estimates each fault's drop rate and its interval at 95 %: the alarms of all switches and iterations are samples of
  * one rate. The first and last iteration of a fault may have had it for a part of their time: alarms of these that lack
- * less than those between them are left out, and none lost more than hosts sent again (resent.h).
+ * less than those between them are left out, and none lost more than hosts sent again (resent_of()).
  * @param fault_of  [own->nalarms] fault of each alarm that is judged
  * @return [own->nfaults] the counts of the rates, to free(); NULL: no memory
  */
 struct flowpulse_lost *flowpulse_rates(struct flowpulse *own, const struct run *run, const uint32_t *fault_of,
 				       struct err *err);
+
+/*
+ * A loss makes hosts send packets again, which arrive by other ports: where noise is large, another port of the same
+ * senders may raise an alarm by chance, and the retransmissions seem to bear it out. Sets is_of_others of each fault
+ * whose alarms miss more than twice what is left of their senders' retransmissions (FLOWPULSE_EXCESS) without those of
+ * the faults that more alarms name: the rate of each, of as many packets as the alarm expected.
+ * @param fault_of  as flowpulse_rates(), which has been called
+ */
+void flowpulse_share_resent(struct flowpulse *own, const struct paths *paths, const uint32_t *fault_of);

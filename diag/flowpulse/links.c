@@ -42,6 +42,19 @@ local_link(const struct run *run, const struct rec_volume_alarm *alarm)
 	return (struct flowpulse_link){ .from = port->peer_node, .to = alarm->hdr.node, .port = port->peer_port };
 }
 
+/* The link that an alarm names first. */
+static struct flowpulse_link
+first_link(const struct joining *j, uint32_t index)
+{
+	const struct rec_volume_alarm *alarm = &j->own->alarms[index];
+	struct rec_volume_alarm of_sender = *alarm;
+
+	if (alarm->place != REC_LOSS_LOCAL)
+		return paths_remote(j->paths, alarm);
+	of_sender.sender = j->own->only_sender[index];
+	return of_sender.sender != REC_NONE ? paths_remote(j->paths, &of_sender) : local_link(j->run, alarm);
+}
+
 static uint32_t
 find_suspect(struct joining *j, struct flowpulse_link link)
 {
@@ -110,8 +123,7 @@ collect(struct joining *j)
 		j->of[i][0] = j->of[i][1] = RUN_NONE;
 		if (j->own->held[i] != FLOWPULSE_JUDGED)
 			continue;
-		j->of[i][0] = find_suspect(j, alarm->place == REC_LOSS_LOCAL ? local_link(j->run, alarm)
-									     : paths_remote(j->paths, alarm));
+		j->of[i][0] = find_suspect(j, first_link(j, i));
 		j->above[i] = paths_above(j->paths, alarm);
 		if (j->above[i] == RUN_NONE && alarm->place != REC_LOSS_PAIR)
 			name_alone(j, &j->suspects[j->of[i][0]], i);
@@ -263,7 +275,7 @@ flowpulse_join(struct flowpulse *own, const struct paths *paths, uint32_t *fault
 		resolve(&j);
 		for (uint32_t i = 0; i < own->nalarms; i++) {
 			fault_of[i] = j.of[i][0] != RUN_NONE ? find_fault(own, &j, j.of[i], keys) : RUN_NONE;
-			own->is_below[i] = j.above[i] != RUN_NONE;
+			own->is_below[i] = j.above[i] != RUN_NONE || own->only_sender[i] != REC_NONE;
 		}
 		count_alarms(own, fault_of, ranked);
 	}

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* FlowPulse's results of a run: faulty links, and its monitors' observations. */
+/*
+ * FlowPulse, a diagnoser: from alarms of monitors in switches, which compare a collective's volumes with a prediction,
+ * to findings about links that lose packets silently. It has no times: other diagnosers find the cost of a fault. Its
+ * results of a run: faulty links, and its monitors' observations.
+ */
 #pragma once
 
 #include "common/wire/record_volumes.h"
+#include "diag/diagnoser.h"
 #include "diag/verdict.h"
 
 #define FLOWPULSE_NAME "flowpulse"
@@ -11,6 +16,7 @@
 enum flowpulse_hold {
 	FLOWPULSE_JUDGED, /* all hold */
 	FLOWPULSE_UNFINISHED,
+	FLOWPULSE_LESS,
 	FLOWPULSE_NOT_LOST,
 	FLOWPULSE_EXCESS,
 	FLOWPULSE_SHARED,
@@ -43,7 +49,8 @@ struct flowpulse_fault {
 	uint32_t alarms, switches;                            /* number of alarms, and of their switches */
 	/* doubtful because its alarms are few, of counts that vary more than independent packets make them */
 	bool is_scattered;
-	uint32_t first; /* of those of its first iteration, where most is missing: index into alarms */
+	bool is_of_others; /* or because other faults account for what hosts sent again: flowpulse_share_resent() */
+	uint32_t first;    /* of those of its first iteration, where most is missing: index into alarms */
 };
 
 /* A port's volumes of one iteration, of all senders. */
@@ -67,10 +74,12 @@ struct flowpulse {
 	uint32_t nports;
 	struct rec_volume_alarm *alarms; /* [nalarms] in order of time */
 	uint32_t nalarms;
-	uint8_t *held;    /* [nalarms] enum flowpulse_hold */
-	uint64_t *resent; /* [nalarms] resent_of() */
-	bool *is_cleared; /* [nalarms] of one sender: no loss on its paths to other leaves: resent_clears() */
-	bool *is_below;   /* [nalarms] of an edge: the aggregation above it sees the link, and has an alarm of its own */
+	uint8_t *held;         /* [nalarms] enum flowpulse_hold */
+	uint64_t *resent;      /* [nalarms] resent_of() */
+	bool *is_cleared;      /* [nalarms] of one sender: no loss on its paths to other leaves: resent_clears() */
+	uint32_t *only_sender; /* [nalarms] of a port's own link: resent_only_sender(); REC_NONE: it is that link */
+	/* [nalarms] it has not the link's rate alone: below an aggregation with an alarm of its own; an only_sender's */
+	bool *is_below;
 	struct rec_volume_flaw *flaws; /* [nflaws] in order of time */
 	uint32_t nflaws;
 	struct flowpulse_fault *faults; /* [nfaults + ndoubtful] those that are findings first */
@@ -84,3 +93,8 @@ flowpulse_is_fleeting(const struct flowpulse *own, const struct flowpulse_fault 
 {
 	return own->alarms[fault->first].place == REC_LOSS_REMOTE;
 }
+
+/* As in diagnoser.h; it has no options. */
+int flowpulse_diagnose(const struct evidence *evidence, const struct run *run, const void *options, struct section *section,
+		       struct err *err);
+void flowpulse_destroy(void *own);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The cost of flow paths to jobs: links that flows shared while others of equal cost had room. */
-#include "diag/flowtracer/flowtracer.h"
+#include "diag/flowtracer/section.h"
 
 #include <errno.h>
 #include <math.h>
@@ -9,7 +9,6 @@
 
 #include "common/minmax.h"
 #include "diag/diagnoser.h"
-#include "diag/flowtracer/section.h"
 #include "diag/run/fill.h"
 #include "diag/run/run.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "diag/flowtracer/flowtracer.h"
+#include "diag/flowtracer/section.h"
 
 #include <errno.h>
 #include <math.h>
@@ -13,7 +13,6 @@
 #include "common/wire/record.h"
 #include "diag/collect/evidence.h"
 #include "diag/diagnoser.h"
-#include "diag/flowtracer/section.h"
 #include "diag/run/fill.h"
 
 /* A record of a hop, and its flow. */

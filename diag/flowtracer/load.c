@@ -10,7 +10,7 @@
  * the load if flows shared its NICs evenly. Queues, pauses and congestion control are not in it: it is what sharing
  * alone explains.
  */
-#include "diag/flowtracer/flowtracer.h"
+#include "diag/flowtracer/section.h"
 
 #include <errno.h>
 #include <math.h>
@@ -19,7 +19,6 @@
 
 #include "common/minmax.h"
 #include "diag/diagnoser.h"
-#include "diag/flowtracer/section.h"
 #include "diag/run/fill.h"
 
 /* When flows start and end to be active. */

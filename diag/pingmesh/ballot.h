@@ -110,6 +110,12 @@ bool ballot_can_wait(const struct judging *j, const struct net_probe *probe);
  * @return 1: one was named, or candidates for several wait; 0: there is none; -ENOMEM
  */
 int selective_once(const struct ballot *b);
+/*
+ * Are losses at a place likelier to be by addresses, of which selective_once() has too few probes yet? A place that loses
+ * some packets loses those of all tuples alike. Of losses by addresses some tuples lose all, and the others none.
+ * @return 1, 0; -ENOMEM
+ */
+int selective_is_likelier(const struct ballot *b, const struct pingmesh_problem *at);
 
 /* Do the same probes cross both ports? */
 bool ballot_is_alike(const struct votes *v, uint32_t port, uint32_t other);
@@ -134,8 +140,10 @@ int significance_is_sure(const struct ballot *b, const struct em_place *place, c
 /*
  * Could it as well be elsewhere? Then it is a known place that fits as well; or it waits for more evidence; or, after
  * the longest wait, all places that fit as well are named.
- * @param seen  the place; may be changed @return enum significance, or -ENOMEM
+ * @param uncertain  whether it is in any case: the switch that those places share is named, too
+ * @param seen       the place; may be changed
+ * @return enum significance, or -ENOMEM
  */
-int significance_place(const struct ballot *b, const struct em_place *place, struct pingmesh_problem *seen);
+int significance_place(const struct ballot *b, const struct em_place *place, bool uncertain, struct pingmesh_problem *seen);
 /* Probes without a significant place wait: they do not count in this period any more. */
 void significance_hold(const struct ballot *b, const struct pingmesh_problem *seen);

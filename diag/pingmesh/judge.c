@@ -383,6 +383,8 @@ judge_all(struct judging *j)
 		rc = err_set(j->err, -ENOMEM, "out of memory for probes");
 	limits_prepare(j);
 	if (rc == 0)
+		rc = held_prepare(j);
+	if (rc == 0)
 		rc = cpu_prepare(j);
 	if (rc == 0 && !j->net.config.software_times)
 		rc = rtt_mark(j);
@@ -400,6 +402,7 @@ judge_all(struct judging *j)
 	votes_destroy(j->votes);
 	free(j->rnic_until_ps);
 	free(j->late_until_ps);
+	held_destroy(j->held);
 	free(j->overloaded);
 	free(j->mesh);
 	return rc;

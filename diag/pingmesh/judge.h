@@ -38,6 +38,7 @@ struct judging {
 	bool slow[ENUM_COUNT(REC_PROBE_KINDS)]; /* even the quickest probe of a kind takes long beside the timeout; */
 	bool all_slow;                          /* of all kinds that are answered */
 	uint64_t *late_until_ps; /* [2 * nrnics] until then timeouts may be late answers: of the cluster, of services */
+	struct held *held;       /* NULL: no queue held probes up for longer than the timeout */
 	bool late;               /* in the last period probes returned so late that timeouts may be late answers */
 	uint32_t problem_cap;
 	struct err *err;
@@ -138,5 +139,10 @@ int limits_take_late(struct judging *j, bool hosts);
  * @return 1: there were some, 0, or -ENOMEM
  */
 int limits_take_dropped(struct judging *j);
+/* Before periods are judged: finds queues that hold probes up for longer than the timeout. @return 0 or -ENOMEM */
+int held_prepare(struct judging *j);
+/* May a queue on its path have held a probe up when it was sent? */
+bool held_may_hold(const struct judging *j, const struct net_probe *probe);
+void held_destroy(struct held *held);
 /* After all periods: counts the tests that could not be made in own->limits. @return 0 or -ENOMEM */
 int limits_count(struct judging *j);

@@ -37,12 +37,18 @@ is_slow(const struct quickest *of, uint64_t timeout_ps)
 }
 
 /*
- * By kind: probes over the switches between ToRs take longer than those within one. Of a kind without any answer, as
- * without any answer at all, the network's RTT is unknown: losses are losses.
+ * By kind: probes over the switches between ToRs take longer than those within one. A kind without any answer takes as
+ * long as one of a shorter path that has some. Without any answer at all the network's RTT is unknown: losses are losses.
  */
 void
 limits_prepare(struct judging *j)
 {
+	static const uint8_t shorter[ENUM_COUNT(REC_PROBE_KINDS)] = {
+		[REC_PROBE_TOR_MESH] = REC_PROBE_TOR_MESH,
+		[REC_PROBE_INTER_TOR] = REC_PROBE_TOR_MESH,
+		[REC_PROBE_SERVICE] = REC_PROBE_INTER_TOR, /* seldom within a ToR */
+		[REC_PROBE_RAIL] = REC_PROBE_RAIL,
+	};
 	struct quickest all = { UINT64_MAX, UINT64_MAX, true }, of[ENUM_COUNT(REC_PROBE_KINDS)];
 
 	for (uint32_t kind = 0; kind < ENUM_COUNT(REC_PROBE_KINDS); kind++)
@@ -56,9 +62,12 @@ limits_prepare(struct judging *j)
 		note_probe(&of[probe->kind], probe);
 	}
 	j->all_slow = is_slow(&all, j->net.config.timeout_ps);
-	for (uint32_t kind = 0; kind < ENUM_COUNT(REC_PROBE_KINDS); kind++)
+	for (uint32_t kind = 0; kind < ENUM_COUNT(REC_PROBE_KINDS); kind++) {
+		uint32_t like = of[kind].rtt_ps != UINT64_MAX ? kind : shorter[kind];
+
 		j->slow[kind] =
-			j->all_slow || (of[kind].rtt_ps != UINT64_MAX && is_slow(&of[kind], j->net.config.timeout_ps));
+			j->all_slow || (of[like].rtt_ps != UINT64_MAX && is_slow(&of[like], j->net.config.timeout_ps));
+	}
 }
 
 /*
@@ -162,15 +171,17 @@ limits_take_late(struct judging *j, bool hosts)
 	for (uint32_t i = j->first; rnics != NULL && i < j->end; i++) {
 		struct net_probe *probe = &j->net.probes[i];
 
-		if (!probe->open || net_is_one_way(probe))
+		if (!probe->open)
 			continue;
-		if (is_answered_late(probe, hosts))
+		if (!net_is_one_way(probe) && is_answered_late(probe, hosts))
 			leave_out(j, probe, PINGMESH_LIMIT_ANSWERED);
-		else if (j->slow[probe->kind])
+		else if (!net_is_one_way(probe) && j->slow[probe->kind])
 			leave_out(j, probe, PINGMESH_LIMIT_SLOW);
-		else if (j->late || may_be_late(j, rnics, lateness_at(probe, probe->src)) ||
-			 may_be_late(j, rnics, lateness_at(probe, probe->dst)))
+		else if (!net_is_one_way(probe) && (j->late || may_be_late(j, rnics, lateness_at(probe, probe->src)) ||
+						    may_be_late(j, rnics, lateness_at(probe, probe->dst))))
 			leave_out(j, probe, PINGMESH_LIMIT_LATE);
+		else if (held_may_hold(j, probe))
+			leave_out(j, probe, PINGMESH_LIMIT_HELD);
 	}
 	free(rnics);
 	return rnics != NULL ? 0 : -ENOMEM;

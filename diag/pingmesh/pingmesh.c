@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "diag/pingmesh/pingmesh.h"
+#include "diag/pingmesh/section.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* R-Pingmesh's results of a run: problems, and the SLAs of the cluster's network and of services' (4.3). */
+/*
+ * R-Pingmesh's analyzer, a diagnoser (4.3): from results of probes between RNICs to problems of RNICs, switches, hosts
+ * and CPUs, and their impact on services. It does not know their cost in time. Its results of a run: problems, and the
+ * SLAs of the cluster's network and of services'.
+ */
 #pragma once
 
 #include "common/wire/record_probes.h"
+#include "diag/diagnoser.h"
 #include "diag/verdict.h"
 
 #define PINGMESH_NAME "pingmesh"
@@ -64,6 +69,9 @@ enum pingmesh_basis { PINGMESH_BASES(ENUM_VALUE) };
 	    "links between switches one by one, because switches send each packet its own path")                           \
 	ROW(PINGMESH_LIMIT_SOFTWARE, 8, "software-times", "high round trips, because kernels took their times")            \
 	ROW(PINGMESH_LIMIT_DROPPED, 9, "dropped", "timeouts, because agents at their ends dropped as many completions")    \
+	ROW(PINGMESH_LIMIT_HELD, 12, "held-probes",                                                                        \
+	    "timeouts, because a queue on their path may hold probes for longer than the timeout, and none returned in "   \
+	    "time until it had drained")                                                                                   \
 	ROW(PINGMESH_LIMIT_ANSWERED, 11, "late-answers",                                                                   \
 	    "timeouts, because their ACKs arrived later: nothing of them was lost")                                        \
 	ROW(PINGMESH_LIMIT_UPLOADS, 10, "uploads",                                                                         \
@@ -200,3 +208,21 @@ struct pingmesh {
 	/* Packets of one traceroute took several paths: places between ToRs are switches, seldom links. */
 	bool sprayed;
 };
+
+/* Zeroed: defaults. */
+struct pingmesh_options {
+	double degradation; /* --degradation=PERCENT as a share, 0: 0.1 */
+	bool chosen;        /* --pingmesh-algorithm: algorithm, and not the recording's */
+	uint16_t algorithm; /* enum rec_pingmesh_algorithm */
+};
+
+/* --degradation=PERCENT: as in diagnoser.h. */
+int pingmesh_degradation(void *options, const char *value, struct err *err);
+
+/* --pingmesh-algorithm=NAME: as in diagnoser.h. */
+int pingmesh_algorithm(void *options, const char *value, struct err *err);
+
+/* As in diagnoser.h. @param options  struct pingmesh_options */
+int pingmesh_diagnose(const struct evidence *evidence, const struct run *run, const void *options, struct section *section,
+		      struct err *err);
+void pingmesh_destroy(void *own);

@@ -425,6 +425,88 @@ report_culprit(const struct selecting *s, const struct culprit *by, bool sure, c
 	return waits || !any ? 0 : problem_add(b->j, &seen);
 }
 
+#define AT_ONE_TIME 16   /* probes in a row */
+#define LEAST_OF_TUPLE 2 /* probes that are all lost: one alone is no sign of a tuple's loss */
+
+/* A tuple's probes over a place, since the first that it lost. */
+struct at_place {
+	uint32_t good, bad;
+};
+
+/* @return the logarithm of the likelihood of so many bad ones among all, which are alike */
+static double
+log_likelihood(double bad, double all)
+{
+	return (bad > 0 ? bad * log(bad / all) : 0) + (bad < all ? (all - bad) * log(1 - bad / all) : 0);
+}
+
+/*
+ * @param tuples  [ntuples] zeroed
+ * @return the logarithm of the likelihood of a place that loses probes of all tuples alike, more at one time than at
+ *         another: it may flap, and routes may avoid it
+ */
+static double
+count_at(const struct ballot *b, const struct pingmesh_problem *at, struct at_place *tuples)
+{
+	double bad_now = 0, all_now = 0, sum = 0;
+	bool any = false;
+
+	for (uint32_t i = b->first; i < b->j->end; i++) {
+		const struct net_probe *probe = &b->j->net.probes[i];
+		struct at_place *of = &tuples[probe->tuple];
+		bool bad = ballot_is_bad(b, probe);
+
+		if (!ballot_takes_part(b, i) || (!bad && !any) || !ballot_is_over(b, probe, at))
+			continue;
+		any = true;
+		of->good += !bad;
+		of->bad += bad;
+		all_now++;
+		bad_now += bad;
+		if (all_now < AT_ONE_TIME)
+			continue;
+		sum += log_likelihood(bad_now, all_now);
+		all_now = bad_now = 0;
+	}
+	return sum + (all_now > 0 ? log_likelihood(bad_now, all_now) : 0);
+}
+
+int
+selective_is_likelier(const struct ballot *b, const struct pingmesh_problem *at)
+{
+	const struct net *net = &b->j->net;
+	struct at_place *tuples = calloc(net->ntuples + 1u, sizeof(*tuples));
+	struct tuple_loss *tuple_losses = calloc(2 * (size_t)net->ntuples + 1, sizeof(*tuple_losses));
+	double bad = 0, all = 0, of_lost = 0, lost = 0, units = 0, alike = 0, by_addresses;
+	bool decided = tuples == NULL || tuple_losses == NULL;
+	int rc = decided ? -ENOMEM : 0;
+
+	if (!decided) {
+		alike = count_at(b, at, tuples);
+		tuple_losses_count(b, tuple_losses);
+	}
+	for (uint32_t i = 0; !decided && i < net->ntuples; i++) {
+		const struct at_place *of = &tuples[i];
+		bool is_lost = of->good == 0 && of->bad >= LEAST_OF_TUPLE;
+
+		bad += of->bad;
+		all += of->good + of->bad;
+		of_lost += is_lost ? of->bad : 0;
+		units += of->good + of->bad >= LEAST_OF_TUPLE;
+		lost += is_lost;
+		decided = of->bad != 0 &&
+			  (tuple_loss_is_lost(&tuple_losses[2 * i]) || tuple_loss_is_lost(&tuple_losses[2 * i + 1]));
+	}
+	if (!decided) {
+		/* Beside whole tuples the place may lose some of all others. */
+		by_addresses = log_likelihood(lost, units) + log_likelihood(bad - of_lost, all - of_lost);
+		rc = by_addresses - alike >= JUDGE_SURELY;
+	}
+	free(tuples);
+	free(tuple_losses);
+	return rc;
+}
+
 int
 selective_once(const struct ballot *b)
 {

@@ -87,6 +87,31 @@ known_place(const struct ballot *b, const struct pingmesh_problem *seen, const d
 	return NULL;
 }
 
+static bool
+is_named(const struct run *run, const struct pingmesh_problem *seen, uint32_t link)
+{
+	for (uint32_t i = 0; i < seen->nports; i++)
+		if (ballot_link(run, seen->ports[i]) == link)
+			return true;
+	return false;
+}
+
+/* The switch at which all of several links end; RUN_NONE: there is none. */
+static uint32_t
+common_switch(const struct run *run, const struct pingmesh_problem *seen)
+{
+	const struct run_port *first = &run->ports[seen->ports[0]];
+	uint32_t common = RUN_NONE;
+
+	for (uint32_t e = 0; seen->nports > 1 && e < 2 && common == RUN_NONE; e++) {
+		common = e == 0 ? first->node : first->peer_node;
+		for (uint32_t i = 1; i < seen->nports && common != RUN_NONE; i++)
+			if (run->ports[seen->ports[i]].node != common && run->ports[seen->ports[i]].peer_node != common)
+				common = RUN_NONE;
+	}
+	return common != RUN_NONE && !run->nodes[common].host ? common : RUN_NONE;
+}
+
 /* All places that would fit as well by themselves are named, too. */
 static void
 add_others(const struct ballot *b, const double *charged, double enough, struct pingmesh_problem *seen)
@@ -98,7 +123,8 @@ add_others(const struct ballot *b, const double *charged, double enough, struct 
 			continue;
 		for (uint32_t k = 0; k < v->run->nports; k++)
 			if (v->ports[k].bad != 0 && ballot_is_alike(v, i, k) &&
-			    (ballot_link(v->run, k) == k || !ballot_is_alike(v, k, ballot_link(v->run, k))))
+			    (ballot_link(v->run, k) == k || !ballot_is_alike(v, k, ballot_link(v->run, k))) &&
+			    !is_named(v->run, seen, ballot_link(v->run, k)))
 				ballot_name_link(b, ballot_link(v->run, k), seen);
 	}
 	for (uint32_t i = 0; i < seen->nports; i++)
@@ -136,7 +162,7 @@ significance_is_sure(const struct ballot *b, const struct em_place *place, const
 }
 
 int
-significance_place(const struct ballot *b, const struct em_place *place, struct pingmesh_problem *seen)
+significance_place(const struct ballot *b, const struct em_place *place, bool uncertain, struct pingmesh_problem *seen)
 {
 	const struct votes *v = b->j->votes;
 	uint8_t *ports = malloc(v->run->nports + 1);
@@ -148,7 +174,7 @@ significance_place(const struct ballot *b, const struct em_place *place, struct 
 		mark_place(v, seen, ports);
 		rc = em_links_without(b, ports, charged, &without);
 	}
-	if (rc == SIGNIFICANCE_SURE && place->log_likelihood - without < JUDGE_SURELY) {
+	if (rc == SIGNIFICANCE_SURE && (uncertain || place->log_likelihood - without < JUDGE_SURELY)) {
 		known = known_place(b, seen, charged, enough, ports);
 		if (known != NULL) {
 			seen->kind = known->kind;
@@ -163,6 +189,8 @@ significance_place(const struct ballot *b, const struct em_place *place, struct 
 			rc = SIGNIFICANCE_WAITS;
 		} else if (seen->node == RUN_NONE && seen->or_node == RUN_NONE) {
 			add_others(b, charged, enough, seen);
+			seen->or_node = uncertain ? common_switch(v->run, seen) : RUN_NONE;
+			seen->alike += seen->or_node != RUN_NONE;
 		}
 	}
 	free(ports);

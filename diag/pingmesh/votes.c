@@ -347,14 +347,18 @@ vote_once(const struct ballot *b, double *rtts)
 	struct em_place place;
 	int rc = b->high ? 0 : find_plain(b, &place, &seen);
 	bool sure = rc == 1;
+	int uncertain;
 
 	if (rc == 0)
 		rc = find_place(b, &place, &seen);
 	if (rc != 1)
 		return rc;
+	uncertain = b->high ? 0 : selective_is_likelier(b, &seen);
+	if (uncertain < 0)
+		return uncertain;
 	count_vote(b, place.port, &seen);
-	if (!b->high && !sure) {
-		rc = significance_place(b, &place, &seen);
+	if (!b->high && (!sure || uncertain)) {
+		rc = significance_place(b, &place, uncertain, &seen);
 		if (rc < 0)
 			return rc;
 		if (rc == SIGNIFICANCE_WAITS) {

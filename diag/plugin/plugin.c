@@ -8,7 +8,6 @@
 
 #include "common/log.h"
 #include "common/wire/record.h"
-#include "diag/plugin/section.h"
 #include "diag/run/fill.h"
 
 /* No number by which a diagnoser of ours knows a finding of its own. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Plugin programs as diagnosers. The report of each, from the run or from the recording, is in plugins.json
- * (plugin/report.h). Here its names are looked up in the run, and its findings join those of others.
+ * (plugin/account.h). Here its names are looked up in the run, and its findings join those of others.
  */
 #pragma once
 
 #include "diag/verdict.h"
-#include "plugin/report.h"
+#include "plugin/account.h"
 
 /*
  * A row for each program.
@@ -24,3 +24,13 @@ uint32_t plugin_left_out(const struct verdict *verdict);
  * @param recorded  those that the run had left out, too
  */
 void plugin_print(const struct verdict *verdict, bool recorded);
+
+/* A plugin's report on a run. */
+
+struct plugin {
+	const struct plugin_account *account; /* borrowed: the options it ran with */
+	uint32_t nfindings;                   /* of the account's, the first, that are taken */
+	char why[PLUGIN_WHY];                 /* why it was left out, then or now; "": it was not */
+	uint64_t left_ps;
+	struct plugin_words *words; /* [nfindings] the texts of its findings */
+};

@@ -81,6 +81,19 @@ print_slow(const struct verdict *v, const struct claim *claim, char *buf)
 			   " and nothing that was reported explains it, but the evidence is incomplete.");
 }
 
+static void
+print_in_time(const struct verdict *v, char *buf)
+{
+	uint32_t varied = 0;
+
+	for (uint32_t i = 0; i < v->run.nsteps; i++)
+		varied += run_varied(&v->run.steps[i]);
+	fmt_append(buf, FACTS_REASON, "Every %s reported%s took at most %d %%%s longer than expected%s.",
+		   flows_alone(v) ? "flow" : "step", run_finished(&v->run) ? "" : " before the run ended", RUN_SLOW_PERCENT,
+		   flows_alone(v) ? " and a base RTT" : "",
+		   varied != 0 ? ", but for computations within their usual variation" : "");
+}
+
 char *
 facts_reason(const struct verdict *v, char *buf)
 {
@@ -106,9 +119,7 @@ facts_reason(const struct verdict *v, char *buf)
 		fmt_append(buf, FACTS_REASON, "No %s was slow by itself, but in sum they lost time that nothing explains.",
 			   flows_alone(v) ? "flow" : "step");
 	else if (claim->kind == CLAIM_IN_TIME)
-		fmt_append(buf, FACTS_REASON, "Every %s reported%s took at most %d %% longer than expected.",
-			   flows_alone(v) ? "flow" : "step", run_finished(&v->run) ? "" : " before the run ended",
-			   flows_alone(v) ? RUN_SLOW_FLOW_PERCENT : RUN_SLOW_PERCENT);
+		print_in_time(v, buf);
 	else
 		print_slow(v, claim, buf);
 	return buf;

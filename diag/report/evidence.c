@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "common/array.h"
+#include "common/units.h"
 #include "common/wire/ending.h"
+#include "common/wire/roce.h"
 #include "diag/report/facts.h"
 
 typedef void render_fn(const struct run *run, const struct finding_evidence *seen, char *buf);
@@ -165,6 +167,15 @@ render_percent(const struct run *run, const struct finding_evidence *seen, char 
 	fmt_append(buf, FACTS_EVIDENCE, "%.0f", seen->percent);
 }
 
+/* A timer as InfiniBand encodes them, with room for four round trips of the step's path. */
+static void
+render_timer(const struct run *run, const struct finding_evidence *seen, char *buf)
+{
+	uint64_t timer_ps = roce_timer_ps(ROCE_TIMER_ROUND_TRIPS * run->steps[seen->step].base_rtt_ps);
+
+	fmt_append(buf, FACTS_EVIDENCE, "%lluus", (unsigned long long)((timer_ps + PS_PER_US - 1) / PS_PER_US));
+}
+
 /* The facts of each {NAME} in a clause. */
 static const struct {
 	const char *name;
@@ -176,7 +187,7 @@ static const struct {
 	{ "count", render_count },         { "depth", render_depth },     { "held", render_held },
 	{ "threshold", render_threshold }, { "packets", render_packets }, { "waits", render_waits },
 	{ "each", render_each },           { "ms", render_ms },           { "of ms", render_of_ms },
-	{ "percent", render_percent },
+	{ "percent", render_percent },     { "timer", render_timer },
 };
 
 /* @param name  of len characters  @return NULL: there is no such fact */
@@ -227,6 +238,19 @@ facts_known(const struct run *run, const struct run_known *known, char *buf, siz
 	return buf;
 }
 
+/* Which finding it is a consequence of. */
+static void
+add_cause(const struct verdict *v, const struct finding *finding, char *buf)
+{
+	uint32_t cause = RUN_NONE;
+
+	if (finding >= v->findings && finding < v->findings + v->nfindings)
+		cause = verdict_cause_of(v, (uint32_t)(finding - v->findings));
+	if (cause != RUN_NONE)
+		fmt_append(buf, FACTS_EVIDENCE, "; a consequence of %s %s%s", v->findings[cause].type->title,
+			   v->findings[cause].type->preposition, v->findings[cause].root);
+}
+
 char *
 facts_evidence(const struct verdict *v, const struct finding *finding, char *buf)
 {
@@ -239,5 +263,6 @@ facts_evidence(const struct verdict *v, const struct finding *finding, char *buf
 	if (finding->known != 0)
 		fmt_append(buf, FACTS_EVIDENCE, "; known before the run: %s",
 			   facts_known(&v->run, &v->run.known[finding->known - 1], known, sizeof(known)));
+	add_cause(v, finding, buf);
 	return buf;
 }

@@ -96,7 +96,8 @@ facts_of(const struct verdict *v)
 		if (!collective->complete && collective->expect_ps > longest_ps)
 			longest_ps = collective->expect_ps;
 	}
-	facts.unit = fmt_unit_for(longest_ps != 0 ? longest_ps : v->run.end_ps);
+	facts.longest_ps = longest_ps != 0 ? longest_ps : v->run.end_ps;
+	facts.unit = fmt_unit_for(facts.longest_ps);
 	return facts;
 }
 

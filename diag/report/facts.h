@@ -17,6 +17,7 @@
 struct facts {
 	const struct verdict *v;
 	uint32_t worst;       /* the collective to look at first: unfinished, else most above expect; RUN_NONE */
+	uint64_t longest_ps;  /* what a collective took at most; without collectives, the run */
 	struct fmt_unit unit; /* of all times */
 };
 
@@ -89,8 +90,16 @@ bool facts_innocent(const struct verdict *v);
 uint32_t facts_costly(const struct verdict *v);
 /* The number of findings of which it is known whether they do: the first ones. */
 uint32_t facts_timed(const struct verdict *v);
+/* What findings cost, as it is shown, beside the loss: times in facts.unit, and shares of a tenth of a percent. */
+struct facts_shown {
+	double *cost_ps, *share_ps; /* [nfindings] */
+};
+/* @return 0 or -ENOMEM: then each cost is rounded by itself */
+int facts_shown_init(struct facts_shown *shown, const struct facts *facts);
+void facts_shown_fini(struct facts_shown *shown);
 /* "1.913 ms, 92.0 % of what was lost": of the whole of facts_loss(), so that shares add up. @return buf */
-char *facts_cost(const struct facts *facts, const struct finding *finding, char *buf, size_t cap);
+char *facts_cost(const struct facts *facts, const struct facts_shown *shown, const struct finding *finding, char *buf,
+		 size_t cap);
 /*
  * Its costliest parts: "1.056 ms in gradients iteration 1, 0.652 ms iteration 0"; those that cost nothing are left out;
  * "": it has one only. @return buf
@@ -104,6 +113,16 @@ struct facts_loss {
 	uint32_t causes, alone;           /* number of findings with the first two */
 };
 struct facts_loss facts_loss(const struct verdict *v);
+/*
+ * The same in whole steps, so that its parts as they are shown add up to the whole as it is shown.
+ * @param step_ps  what the last decimal is worth
+ */
+struct facts_loss facts_loss_shown(const struct verdict *v, double step_ps);
+/*
+ * What each finding cost in whole steps: those with an effect add up to causes_ps of facts_loss_shown(), others to
+ * alone_ps. @return [nfindings], to be freed; NULL: no memory
+ */
+double *facts_costs(const struct verdict *v, double step_ps);
 /* Appends " Of the 7.930 ms lost in all, ... is unexplained. Confidence that the network is guilty: 0.87." to buf. */
 void facts_append_trust(const struct facts *facts, char *buf, size_t cap);
 /* The confidence of the verdict. @return false: the verdict is "unknown", which has no confidence */

@@ -527,9 +527,10 @@ print_uncertain(const struct text *text, const struct flowpulse *own)
 			   fault->alarms == 1 ? "" : "s", node_name(v, first->hdr.node), first->iteration,
 			   port_name(v, first->hdr.node, first->port));
 		print_link(v, &fault->links[0], line, sizeof(line));
-		fmt_append(line, sizeof(line), ": %.2f %%, which %s as well (%.2f to %.2f at 95 %%).", 100 * fault->drop,
-			   fault->is_scattered && fault->low > 0 ? "packets that depend on each other make"
-								 : "chance makes",
+		fmt_append(line, sizeof(line), ": %.2f %%, %s (%.2f to %.2f at 95 %%).", 100 * fault->drop,
+			   fault->is_of_others ? "which hosts did not send again beyond other links' losses"
+			   : fault->is_scattered && fault->low > 0 ? "which packets that depend on each other make as well"
+								   : "which chance makes as well",
 			   100 * fault->low, 100 * fault->high);
 		fprintf(text->to, "  ");
 		text_wrap(text, line, 2);

@@ -69,8 +69,8 @@ flows_headline(const struct verdict *v, char *buf, size_t cap)
 	if (sum_up(&v->run, 0, v->run.nsteps, &fared) != 0)
 		return buf;
 	all = &fared.buckets[SLOWDOWN_BUCKETS - 1];
-	fmt_append(buf, cap, "%u of %u flows took more than %g times as long as on an idle fabric", fared.slow, fared.flows,
-		   1 + RUN_SLOW_FLOW_PERCENT / 100.0);
+	fmt_append(buf, cap, "%u of %u flows took longer than on an idle fabric, by more than %d %% and a base RTT",
+		   fared.slow, fared.flows, RUN_SLOW_PERCENT);
 	if (all->flows != 0)
 		fmt_append(buf, cap, "; slowdown %.2f at the median, %.2f at the 99th percentile, %.2f at most", all->p50,
 			   all->p99, all->max);

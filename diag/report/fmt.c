@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "diag/report/fmt.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/array.h"
@@ -47,6 +49,56 @@ fmt_time(struct fmt_unit unit, uint64_t time_ps)
 
 	snprintf(out.text, sizeof(out.text), "%.3f %s", (double)time_ps / (double)unit.ps, unit.name);
 	return out;
+}
+
+struct remainder {
+	double of_step;
+	uint32_t at;
+};
+
+static int
+cmp_remainder(const void *pa, const void *pb)
+{
+	const struct remainder *a = pa, *b = pb;
+
+	if (a->of_step != b->of_step)
+		return a->of_step > b->of_step ? -1 : 1;
+	return a->at < b->at ? -1 : 1;
+}
+
+static void
+round_each(double *parts, uint32_t count, double step)
+{
+	for (uint32_t i = 0; i < count; i++)
+		parts[i] = round(parts[i] / step) * step;
+}
+
+int
+fmt_add_up(double *parts, uint32_t count, double whole, double step)
+{
+	struct remainder *order;
+	double left = round(whole / step);
+
+	for (uint32_t i = 0; i < count; i++)
+		left -= floor(parts[i] / step);
+	if (left < 0 || left > count) {
+		round_each(parts, count, step);
+		return 0;
+	}
+	order = calloc((size_t)count + 1, sizeof(*order));
+	if (order == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++) {
+		double steps = floor(parts[i] / step);
+
+		order[i] = (struct remainder){ parts[i] / step - steps, i };
+		parts[i] = steps * step;
+	}
+	qsort(order, count, sizeof(*order), cmp_remainder);
+	for (uint32_t i = 0; i < (uint32_t)left; i++)
+		parts[order[i].at] += step;
+	free(order);
+	return 0;
 }
 
 struct fmt

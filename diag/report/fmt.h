@@ -24,6 +24,13 @@ uint64_t fmt_ps(double ps);
 struct fmt fmt_time(struct fmt_unit unit, uint64_t time_ps);
 /* "46.973": where the column names the unit. */
 struct fmt fmt_time_bare(struct fmt_unit unit, uint64_t time_ps);
+/*
+ * Rounds the parts of a whole so that they add up to it as a report shows them: those with the largest remainders upwards
+ * (Hamilton's method). Parts that miss the whole by more than rounding does are rounded each by itself.
+ * @param parts  [count] not negative; replaced by whole steps  @param step  what the last decimal shown is worth
+ * @return 0 or -ENOMEM: nothing is changed
+ */
+int fmt_add_up(double *parts, uint32_t count, double whole, double step);
 /* "1,234,567" */
 struct fmt fmt_count(uint64_t count);
 /* Three digits and a decimal prefix: "0.42", "37.1", "412 k", "1.07 M". */

@@ -90,6 +90,8 @@ static json_t *headline(const struct verdict *v);
 static json_t *network(const struct verdict *v);
 static json_t *collectives(const struct verdict *v);
 static json_t *findings(const struct verdict *v);
+static json_t *twins(const struct verdict *v);
+static json_t *twins(const struct verdict *v);
 static json_t *overhead(const struct verdict *v);
 static json_t *evidence(const struct verdict *v);
 
@@ -111,6 +113,8 @@ json_document(const struct verdict *v)
 		rc = json_object_set_new(root, "flows", flows_json(v)) == 0 ? 0 : -ENOMEM;
 	if (rc == 0 && v->run.nlateness != 0)
 		rc = json_object_set_new(root, "lateness", json_lateness(v)) == 0 ? 0 : -ENOMEM;
+	if (rc == 0 && v->ntwins != 0)
+		rc = json_object_set_new(root, "twins", twins(v)) == 0 ? 0 : -ENOMEM;
 	if (rc == 0 && v->prefixes != 0)
 		rc = json_object_set_new(root, "detection_prefixes", json_integer(v->prefixes)) == 0 ? 0 : -ENOMEM;
 	for (uint32_t i = 0; i < v->nsections && rc == 0; i++) {
@@ -153,7 +157,7 @@ headline(const struct verdict *v)
 static json_t *
 network(const struct verdict *v)
 {
-	const struct facts_loss loss = facts_loss(v);
+	const struct facts_loss loss = facts_loss_shown(v, PS_PER_NS);
 	char reason[FACTS_REASON];
 	double confidence;
 	bool sure = facts_confidence(v, &confidence);
@@ -243,17 +247,26 @@ steps(const struct verdict *v, const struct finding *finding, uint32_t collectiv
 	return array;
 }
 
-/* Its cost in each affected iteration of a collective. */
+/* Its cost in each affected iteration of a collective. @param cost_ps  what they add up to, as it is written */
 static json_t *
-iterations(const struct verdict *v, const struct finding *finding)
+iterations(const struct verdict *v, const struct finding *finding, double cost_ps)
 {
 	json_t *array = json_array();
+	double *costs = calloc((size_t)finding->nparts + 1, sizeof(*costs));
+
+	for (uint32_t i = 0; costs != NULL && i < finding->nparts; i++)
+		costs[i] = fmax(finding->parts[i].critical_ps, 0);
+	if (costs == NULL || fmt_add_up(costs, finding->nparts, cost_ps, PS_PER_NS) != 0) {
+		free(costs);
+		json_decref(array);
+		return NULL;
+	}
 
 	for (uint32_t i = 0; i < finding->nparts; i++) {
 		const struct finding_part *part = &finding->parts[i];
 		json_t *value = value_collective(v, part->collective);
 		json_t *more =
-			json_pack("{s:o, s:o, s:o}", "explained_ns", value_cost(part->critical_ps), "flows_explained_ns",
+			json_pack("{s:o, s:o, s:o}", "explained_ns", value_cost(costs[i]), "flows_explained_ns",
 				  flow_times(part->flow_ps, finding->nflows), "steps", steps(v, finding, part->collective));
 
 		if (value == NULL || more == NULL || json_object_update(value, more) != 0) {
@@ -263,6 +276,7 @@ iterations(const struct verdict *v, const struct finding *finding)
 		json_decref(more);
 		array = value_add(array, value);
 	}
+	free(costs);
 	return array;
 }
 
@@ -285,27 +299,61 @@ add_detection(const struct finding *finding, json_t *to)
 	json_object_set_new(to, "undetected_ns", value_ns(finding->undetected_ps));
 }
 
+/* What its cost rests on, and whether it is known. */
+static void
+add_cost_from(const struct finding *finding, json_t *to)
+{
+	static const char *const names[] = { FINDING_COSTS(ENUM_NAME) };
+
+	json_object_set_new(to, "cost_from", json_string(names[finding->cost_from]));
+	json_object_set_new(to, "cost_unknown", json_boolean(finding->cost_unknown));
+}
+
+/* The twin of each job that was run without its causes. */
+static json_t *
+twins(const struct verdict *v)
+{
+	json_t *array = json_array();
+
+	for (uint32_t i = 0; i < v->ntwins; i++) {
+		const struct verdict_twin *twin = &v->twins[i];
+
+		array = value_add(array,
+				  json_pack("{s:I, s:o, s:o, s:o, s:o, s:b, s:I}", "job",
+					    (json_int_t)v->run.jobs[twin->job].id, "measured_ns",
+					    value_cost(twin->measured_ps), "twin_ns", value_cost(twin->twin_ps), "error",
+					    value_real(twin->error), "steps_error", value_real(twin->steps_error), "usable",
+					    twin->usable, "runs", (json_int_t)twin->runs));
+	}
+	return array;
+}
+
 static json_t *
 findings(const struct verdict *v)
 {
 	char evidence[FACTS_EVIDENCE];
 	json_t *array = json_array();
+	double *costs = facts_costs(v, PS_PER_NS);
 
-	for (uint32_t i = 0; i < v->nfindings; i++) {
+	for (uint32_t i = 0; costs != NULL && i < v->nfindings; i++) {
 		const struct finding *f = &v->findings[i];
 
 		json_t *finding = json_pack(
 			"{s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "type",
 			f->type->key, "fault", (f->type->traits & FINDING_OF_FAULT) != 0, "root", value_text(f->root),
 			"ports", port_names(v, f->ports, f->nports), "flows", flow_names(v, f->flows, f->nflows),
-			"flows_explained_ns", flow_times(f->flow_ps, f->nflows), "explained_ns", value_cost(f->critical_ps),
+			"flows_explained_ns", flow_times(f->flow_ps, f->nflows), "explained_ns", value_cost(costs[i]),
 			"regained_ns", value_cost(f->regained_ps), "without_effect", f->costless, "confidence",
 			value_real(f->confidence), "victims", flow_names(v, f->victims, f->nvictims), "iterations",
-			iterations(v, f), "start_ns", value_ns(f->start_ps), "end_ns", value_ns(f->end_ps), "score",
-			value_real(f->score), "evidence", value_text(facts_evidence(v, f, evidence)));
+			iterations(v, f, costs[i]), "start_ns", value_ns(f->start_ps), "end_ns", value_ns(f->end_ps),
+			"score", value_real(f->score), "evidence", value_text(facts_evidence(v, f, evidence)));
 
+		if (finding != NULL)
+			add_cost_from(f, finding);
 		if (finding != NULL && (f->type->traits & FINDING_OF_CIRCLE) != 0)
 			add_origin(v, f, finding);
+		if (finding != NULL && verdict_cause_of(v, i) != RUN_NONE)
+			json_object_set_new(finding, "consequence_of", json_integer(verdict_cause_of(v, i)));
 		if (finding != NULL && v->run.nlateness != 0)
 			json_object_set_new(finding, "machine_share", value_real(f->machine));
 		if (finding != NULL && v->prefixes != 0)
@@ -316,6 +364,11 @@ findings(const struct verdict *v)
 				value_text(facts_known(&v->run, &v->run.known[f->known - 1], evidence, sizeof(evidence))));
 		array = value_add(array, finding);
 	}
+	if (costs == NULL) {
+		json_decref(array);
+		return NULL;
+	}
+	free(costs);
 	return array;
 }
 

@@ -141,13 +141,13 @@ page_detections(const struct verdict *v)
 static json_int_t
 notification_time(const struct verdict *v, uint32_t i)
 {
-	return (json_int_t)(v->run.notifications[i].time_ps / PS_PER_NS);
+	return (json_int_t)(v->run.notifications[i].hdr.time_ps / PS_PER_NS);
 }
 
 static json_int_t
 notification_from(const struct verdict *v, uint32_t i)
 {
-	return page_index(v->run.notifications[i].from);
+	return page_index(v->run.notifications[i].hdr.node);
 }
 
 static json_int_t
@@ -773,10 +773,21 @@ page_write(const struct verdict *v, const char *page, FILE *to)
 	return rc == 0 && !ferror(to) ? 0 : -EIO;
 }
 
+/* A page has one unit, and that is ms from the first one on: its time axis is read by people. */
+static struct facts
+facts_of_page(const struct verdict *v)
+{
+	struct facts facts = facts_of(v);
+
+	if (facts.longest_ps >= PS_PER_MS && facts.unit.ps < PS_PER_MS)
+		facts.unit = (struct fmt_unit){ "ms", PS_PER_MS };
+	return facts;
+}
+
 static json_t *
 run(const struct verdict *v)
 {
-	struct facts facts = facts_of(v);
+	struct facts facts = facts_of_page(v);
 	json_int_t root = facts_root(v) != NULL ? facts_root(v) - v->findings : -1;
 	json_int_t first = facts_first(v) != NULL ? facts_first(v) - v->findings : -1;
 	char headline[FACTS_TEXT], conclusion[FACTS_TEXT], lost[FACTS_TEXT], late[FACTS_TEXT];
@@ -876,13 +887,17 @@ collectives_at(const struct finding *finding)
 static int
 add_references(const struct verdict *v, json_t *findings)
 {
-	struct facts facts = facts_of(v);
+	struct facts facts = facts_of_page(v);
+	struct facts_shown shown;
 	json_t *item;
 	size_t i;
+	int rc = facts_shown_init(&shown, &facts);
 
+	if (rc != 0)
+		return -1;
 	json_array_foreach(findings, i, item) {
 		const struct finding *f = &v->findings[i];
-		char sentence[FACTS_TEXT], cost[64], parts[FACTS_TEXT];
+		char sentence[FACTS_TEXT], cost[96], parts[FACTS_TEXT];
 		json_t *more = json_pack(
 			"{s:s, s:s, s:b, s:o, s:I, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "title", f->type->title,
 			"family", f->type->badge, "untimed", (f->type->traits & FINDING_UNTIMED) != 0, "sentence",
@@ -891,15 +906,16 @@ add_references(const struct verdict *v, json_t *findings)
 			"ports_at", page_indices(f->ports, f->nports), "flows_at", page_indices(f->flows, f->nflows),
 			"victims_at", page_indices(f->victims, f->nvictims), "steps_at", page_indices(f->steps, f->nsteps),
 			"everywhere_ns", value_real(f->explained_ps / PS_PER_NS), "cost",
-			value_text(facts_cost(&facts, f, cost, sizeof(cost))), "parts",
+			value_text(facts_cost(&facts, &shown, f, cost, sizeof(cost))), "parts",
 			value_text(facts_parts(&facts, f, parts, sizeof(parts))));
-		int rc = json_object_update(item, more);
 
+		rc = json_object_update(item, more);
 		json_decref(more);
 		if (rc != 0)
-			return -1;
+			break;
 	}
-	return 0;
+	facts_shown_fini(&shown);
+	return rc != 0 ? -1 : 0;
 }
 
 static int

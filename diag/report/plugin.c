@@ -12,7 +12,7 @@
 #include "diag/diagnoser.h"
 #include "diag/flowtracer/section.h"
 #include "diag/pingmesh/section.h"
-#include "diag/plugin/section.h"
+#include "diag/plugin/plugin.h"
 #include "diag/report/json.h"
 #include "diag/report/text.h"
 #include "diag/verdict.h"

@@ -96,3 +96,11 @@ int plugin_text(const struct text *text, const struct section *section);
  * @return 0, -ENOMEM, or -EIO
  */
 int page_write(const struct verdict *v, const char *page, FILE *to);
+
+/* Costs of a verdict's findings by runs of its twin (twin/twin.h): twin.json takes the place of estimates. */
+
+/*
+ * Reads the file and gives the findings that it names its costs; they are ordered anew.
+ * @return 0; -EINVAL with err set: it cannot be read, or is of another verdict; -ENOMEM
+ */
+int costs_apply(struct verdict *v, const char *path, struct err *err);

@@ -333,6 +333,7 @@ facts_conclusion(const struct facts *facts, char *buf, size_t cap)
 {
 	const struct verdict *v = facts->v;
 	char reason[FACTS_REASON];
+	struct facts_shown shown;
 
 	if (facts_root(v) == NULL || !facts_is_guilty(v)) {
 		snprintf(buf, cap, "%s%s",
@@ -342,15 +343,17 @@ facts_conclusion(const struct facts *facts, char *buf, size_t cap)
 		append_untimed(v, buf, cap);
 		return buf;
 	}
+	(void)facts_shown_init(&shown, facts); /* without memory each cost is rounded by itself */
 	facts_finding(v, facts_first(v), buf, cap);
 	fmt_append(buf, cap, facts_costly(v) != 0 ? ": %s." : ", without effect on the time.",
-		   facts_cost(facts, facts_first(v), reason, sizeof(reason)));
+		   facts_cost(facts, &shown, facts_first(v), reason, sizeof(reason)));
 	if (facts_root(v) != facts_first(v)) { /* a slow host cost the critical path more */
 		char network[512];
 
 		fmt_append(buf, cap, " In the network: %s: %s.", facts_finding(v, facts_root(v), network, sizeof(network)),
-			   facts_cost(facts, facts_root(v), reason, sizeof(reason)));
+			   facts_cost(facts, &shown, facts_root(v), reason, sizeof(reason)));
 	}
+	facts_shown_fini(&shown);
 	facts_append_trust(facts, buf, cap);
 	append_untimed(v, buf, cap);
 	return buf;

@@ -177,7 +177,8 @@ path_row(struct libscols_table *table, const struct facts *facts, uint32_t index
 	const struct run_step *step = &v->run.steps[index];
 	uint64_t exec_ps = facts_exec_ps(step);
 	struct fmt number, change = fmt_change(facts_excess(exec_ps, step->expect_ps));
-	bool longer = is_slow(step) && exec_ps > step->expect_ps; /* one that is stuck may not be yet */
+	bool longer =
+		(is_slow(step) || run_varied(step)) && exec_ps > step->expect_ps; /* one that is stuck may not be yet */
 	char doer[160], flow[96], name[64], causes[FACTS_TEXT], plain[FACTS_TEXT];
 
 	snprintf(number.text, sizeof(number.text), "%u", step->step);
@@ -187,6 +188,8 @@ path_row(struct libscols_table *table, const struct facts *facts, uint32_t index
 			 fmt_bytes((double)step->acked_bytes).text, fmt_bytes((double)step->bytes).text);
 	else if (causes[0] == '\0' && is_slow(step))
 		snprintf(causes, sizeof(causes), "not explained");
+	else if (causes[0] == '\0' && run_varied(step))
+		snprintf(causes, sizeof(causes), "its usual variation");
 	if (v->run.iterations[v->run.collectives[step->collective].in].ncollectives > 1)
 		snprintf(doer, sizeof(doer), "%s: %s",
 			 printable_text(v->run.collectives[step->collective].name, name, sizeof(name)),
@@ -364,7 +367,7 @@ write_finding(const struct text *text, uint32_t i)
 {
 	const struct verdict *v = text->facts.v;
 	const struct finding *finding = &v->findings[i];
-	char sentence[FACTS_TEXT], evidence[FACTS_EVIDENCE], cost[64];
+	char sentence[FACTS_TEXT], evidence[FACTS_EVIDENCE], cost[96];
 
 	fprintf(text->to, "  %u. ", i + 1);
 	set_style(text, STYLE_BOLD);
@@ -374,7 +377,7 @@ write_finding(const struct text *text, uint32_t i)
 	text_wrap(text, facts_evidence(v, finding, evidence), 5);
 	set_style(text, STYLE_DIM);
 	fprintf(text->to, "     cost %s; confidence %.2f; seen %s to %s\n",
-		facts_cost(&text->facts, finding, cost, sizeof(cost)), finding->confidence,
+		facts_cost(&text->facts, &text->shown, finding, cost, sizeof(cost)), finding->confidence,
 		fmt_time(text->facts.unit, finding->start_ps).text, fmt_time(text->facts.unit, finding->end_ps).text);
 	if (finding->nparts > 1) {
 		fprintf(text->to, "     ");
@@ -393,7 +396,7 @@ static void
 write_one(const struct text *text, const struct group *group, uint32_t i)
 {
 	const struct finding *finding = &text->facts.v->findings[i];
-	char sentence[FACTS_TEXT], cost[64];
+	char sentence[FACTS_TEXT], cost[96];
 
 	if (!group->costless) {
 		write_finding(text, i);
@@ -402,7 +405,8 @@ write_one(const struct text *text, const struct group *group, uint32_t i)
 	fprintf(text->to, "  %u. ", i + 1);
 	facts_finding(text->facts.v, finding, sentence, sizeof(sentence));
 	if (finding->critical_ps > 0)
-		fmt_append(sentence, sizeof(sentence), ": %s", facts_cost(&text->facts, finding, cost, sizeof(cost)));
+		fmt_append(sentence, sizeof(sentence), ": %s",
+			   facts_cost(&text->facts, &text->shown, finding, cost, sizeof(cost)));
 	text_wrap(text, sentence, 5);
 }
 
@@ -426,10 +430,10 @@ write_group(const struct text *text, const struct group *group)
 
 		if (facts_folded(finding)) {
 			folded++;
-			folded_ps += finding->critical_ps;
+			folded_ps += text->shown.cost_ps[i];
 		} else if (shown == TEXT_MAX_FINDINGS) {
 			more++;
-			more_ps += finding->critical_ps;
+			more_ps += text->shown.cost_ps[i];
 		} else {
 			write_one(text, group, i);
 			shown++;
@@ -497,9 +501,13 @@ int
 text_write(const struct verdict *v, const char *dir, FILE *to)
 {
 	struct text text = { .facts = facts_of(v), .to = to, .color = isatty(fileno(to)) && getenv("NO_COLOR") == NULL };
-	int rc = write_head(&text);
+	int rc = facts_shown_init(&text.shown, &text.facts);
 
-	write_findings(&text);
+	if (rc == 0)
+		rc = write_head(&text);
+	if (rc == 0)
+		write_findings(&text);
+	facts_shown_fini(&text.shown);
 	for (uint32_t i = 0; i < v->nsections && rc == 0; i++) {
 		const struct section *section = &v->sections[i];
 

@@ -12,6 +12,7 @@
 /* A report being written. */
 struct text {
 	struct facts facts;
+	struct facts_shown shown;
 	FILE *to;
 	bool color;
 };

@@ -174,7 +174,8 @@ fill_host(const struct run *run, struct run_step *step)
 {
 	uint64_t from_ps = step->start_ps - min_u64(step->late_ps, step->start_ps);
 	uint64_t to_ps = step->long_ps != 0 ? step->end_ps : step->start_ps;
-	uint64_t tolerance_ps = step->expect_ps / 100 * RUN_SLOW_PERCENT + step->base_rtt_ps + run->config.jitter_ps;
+	uint64_t tolerance_ps =
+		step->expect_ps / 100 * RUN_SLOW_PERCENT + step->base_rtt_ps + step->spread_ps + run->config.jitter_ps;
 	struct run_machine waited = run_waited(run, step->host, from_ps, to_ps);
 
 	step->starved_ps = min_u64(waited.most_ps, step->late_ps + step->long_ps);

@@ -27,13 +27,7 @@ end_of(const struct evidence *ev)
 {
 	uint64_t end_ps = ev->ended && ev->end.end_ps > ev->last_ps ? ev->end.end_ps : ev->last_ps;
 
-	for (uint32_t i = 0; i < ev->step_recs.count; i++) {
-		const struct rec_step *step = EV_AT(ev->step_recs, struct rec_step, i);
-		uint64_t last_ps = step->end_ps > step->start_ps ? step->end_ps : step->start_ps;
-
-		end_ps = last_ps > end_ps ? last_ps : end_ps;
-	}
-	return end_ps;
+	return max_u64(end_ps, ev->steps_end_ps);
 }
 
 static void
@@ -275,26 +269,14 @@ fill_events(struct run *run, const struct evidence *ev, struct err *err)
 {
 	run->detections = run_alloc(ev->triggers.count, sizeof(*run->detections), err);
 	run->polls = run_alloc(ev->polls.count, sizeof(*run->polls), err);
-	run->notifications = run_alloc(ev->notifies.count, sizeof(*run->notifications), err);
-	if (run->detections == NULL || run->polls == NULL || run->notifications == NULL)
+	if (run->detections == NULL || run->polls == NULL)
 		return -ENOMEM;
 	run->ndetections = ev->triggers.count;
 	run->npolls = ev->polls.count;
+	run->notifications = ev->notifies.data;
 	run->nnotifications = ev->notifies.count;
 	fill_detections(run, ev);
 	fill_polls(run, ev);
-	for (uint32_t i = 0; i < ev->notifies.count; i++) {
-		const struct rec_notify *rec = EV_AT(ev->notifies, struct rec_notify, i);
-
-		run->notifications[i] = (struct run_notification){
-			.from = rec->hdr.node,
-			.to = rec->to < ev->nnodes ? rec->to : RUN_NONE,
-			.time_ps = rec->hdr.time_ps,
-			.collective = rec->collective,
-			.step = rec->step,
-			.detections = rec->detections,
-		};
-	}
 	return 0;
 }
 
@@ -331,7 +313,6 @@ run_fini(struct run *run)
 	free(run->depends);
 	free(run->detections);
 	free(run->polls);
-	free(run->notifications);
 	free(run->late_records);
 	free(run->lateness);
 	free(run->overhead.kinds);

@@ -14,7 +14,10 @@
 #include "common/err.h"
 #include "common/wire/collective.h"
 #include "common/wire/layout.h"
+#include "common/wire/ledger.h"
 #include "common/wire/record_run.h"
+#include "common/wire/record_steps.h"
+#include "common/wire/roce.h"
 
 struct evidence;
 
@@ -22,8 +25,7 @@ struct evidence;
 #define RUN_MAX_RANKS (1u << 26) /* of all collectives; of those beyond it the ranks' results are unknown */
 #define RUN_MAX_AFTER (1u << 26) /* orders of collectives, over all iterations: a stream with more is refused */
 #define RUN_UNKNOWN UINT64_MAX   /* an unknown time */
-#define RUN_SLOW_PERCENT 1
-#define RUN_SLOW_FLOW_PERCENT 100 /* of a generator's flow: slower than on an idle fabric by more than this */
+#define RUN_SLOW_PERCENT 1       /* beyond the expected time; of a generator's flow, and a base RTT */
 
 /* ---- configuration (header records) ---- */
 
@@ -129,34 +131,31 @@ struct run_step {
 	uint64_t bytes, acked_bytes;
 	bool reported; /* its host sent a record; else only the schedule is known */
 	bool started;
-	bool open; /* not finished when the run (or the stream) ended */
-	/*
-	 * of one that sends: exec above expect by more than RUN_SLOW_PERCENT and the jitter, or stuck when the run failed
-	 */
-	bool slow;
+	bool open;        /* not finished when the run (or the stream) ended */
+	bool slow;        /* of one that sends: exec above run_slow_after_ps(), or stuck when the run failed */
+	bool late_little; /* late_ps counts in sum alone: less than RUN_SLOW_PERCENT and a base RTT */
+	bool starved;     /* its host may have been in time, but for starved_ps */
+	/* it triggered a poll because its sender was held back, by a congestion control that leaves no queue to see */
+	bool held_back;
 	uint64_t start_ps, end_ps; /* of an open step: the end of the run */
 	uint64_t ideal_ps, expect_ps, base_rtt_ps;
-	uint64_t late_ps; /* start later than everything it depends on: the host's own delay */
-	bool late_little; /* so little that it counts in sum alone: less than RUN_SLOW_PERCENT and a base RTT */
-	uint64_t long_ps; /* a local step: excess of its computation over the configured time: the host's own too */
+	uint64_t late_ps;   /* start later than everything it depends on: the host's own delay */
+	uint64_t spread_ps; /* a local step: how much longer than configured it usually computes at most */
+	uint64_t long_ps;   /* its computation's excess over the configured time and more than that: the host's own too */
 	/*
 	 * Of real time (lateness.h): the parts of late_ps and long_ps, and of its duration, that the machine may
 	 * account for.
 	 */
 	uint64_t starved_ps, machine_ps;
-	bool starved;                                  /* its host may have been in time, but for starved_ps */
 	double starved_unmeasured, machine_unmeasured; /* share of these times without a measurement */
 	uint32_t first_dep, ndeps;                     /* its dependencies: in run.depends */
 	uint32_t waited_for;                           /* the one of these that it actually waited for, or RUN_NONE: none */
 	uint32_t retransmits, naks;
-	uint64_t rtt_min_ps, rtt_mean_ps; /* of its packets; 0: none was measured */
-	uint32_t rtt_samples;             /* number of measured ones */
-	uint64_t paced_ps;   /* that congestion control's rate kept its packets apart, beyond the line's own gaps */
-	uint64_t stalled_ps; /* without an ACK, until retransmission timeouts */
+	uint32_t detections;              /* polls it triggered */
+	uint32_t rtt_samples;             /* number of its packets' measured round trips */
+	uint64_t rtt_min_ps, rtt_mean_ps; /* of these; 0: none was measured */
 	/* least time after which it took a packet for lost, by time alone; 0: it did not, or not known */
 	uint64_t waited_ps;
-	uint32_t detections; /* polls it triggered */
-	bool held_back;      /* one of them because its sender was, by a congestion control that leaves no queue to see */
 	double completeness; /* share of the telemetry bytes of its time that was sent */
 };
 
@@ -175,13 +174,6 @@ struct run_poll {
 	uint64_t time_ps;
 	uint32_t out_port; /* index into run.ports, RUN_NONE: none */
 	bool out_paused;
-};
-
-struct run_notification {
-	uint32_t from, to; /* hosts */
-	uint64_t time_ps;
-	uint32_t collective, step; /* the collective's id in the scenario; step number of the sender */
-	uint32_t detections;
 };
 
 /* ---- real time ---- */
@@ -275,7 +267,7 @@ struct run {
 	uint32_t ndetections;
 	struct run_poll *polls;
 	uint32_t npolls;
-	struct run_notification *notifications;
+	const struct rec_notify *notifications; /* the evidence's */
 	uint32_t nnotifications;
 	struct rec_lateness *late_records; /* by source and time; none in virtual time */
 	struct run_lateness *lateness;     /* lcores, hosts, windows */
@@ -306,6 +298,21 @@ run_excess_ps(const struct run_step *step)
 	double excess_ps = (double)(step->end_ps - step->start_ps) - done * (double)step->expect_ps;
 
 	return step->started && excess_ps > 0 ? excess_ps : 0;
+}
+
+/*
+ * How long a step may take without being slow: 1 % longer than expected, the jitter of hosts, and the usual variation of a
+ * computation. A flow of a generator is compared with an idle fabric, where its first and last packets are known to a round
+ * trip alone.
+ */
+uint64_t run_slow_after_ps(const struct run *run, const struct run_step *step);
+
+/* A computation that took longer than configured, within its usual variation. */
+static inline bool
+run_varied(const struct run_step *step)
+{
+	return run_is_local(step) && step->spread_ps != 0 && step->long_ps == 0 &&
+	       run_excess_ps(step) > (double)step->expect_ps * RUN_SLOW_PERCENT / 100;
 }
 
 /* The lost time of a step: that, and the delay of its start. */

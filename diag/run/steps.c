@@ -259,16 +259,22 @@ began_at_zero(const struct run *run, const struct run_step *step)
 static bool
 shows_beginning(const struct rec_step *rec)
 {
-	return rec != NULL && (rec->open == 0 || rec->start_ps != 0 || rec->acked_bytes != 0 || rec->retransmits != 0);
+	return rec->open == 0 || rec->start_ps != 0 || rec->acked_bytes != 0 || rec->retransmits != 0;
+}
+
+uint64_t
+run_slow_after_ps(const struct run *run, const struct run_step *step)
+{
+	uint64_t trip_ps = run_is_flows(&run->collectives[step->collective]) ? step->base_rtt_ps : 0;
+
+	return step->expect_ps + step->expect_ps / 100 * RUN_SLOW_PERCENT + trip_ps + run->config.jitter_ps +
+	       step->spread_ps;
 }
 
 static void
 take_report(struct run *run, struct run_step *step, const struct rec_step *rec)
 {
-	bool flows = run_is_flows(&run->collectives[step->collective]);
-	uint64_t limit_ps = step->expect_ps + step->expect_ps / 100 * (flows ? RUN_SLOW_FLOW_PERCENT : RUN_SLOW_PERCENT) +
-			    run->config.jitter_ps;
-	uint64_t exec_ps;
+	uint64_t limit_ps = run_slow_after_ps(run, step), exec_ps;
 
 	step->reported = true;
 	step->open = rec->open != 0;
@@ -279,8 +285,6 @@ take_report(struct run *run, struct run_step *step, const struct rec_step *rec)
 	step->rtt_min_ps = rec->rtt_min_ps;
 	step->rtt_mean_ps = rec->rtt_mean_ps;
 	step->rtt_samples = rec->rtt_samples;
-	step->paced_ps = rec->paced_ps;
-	step->stalled_ps = rec->stalled_ps;
 	step->waited_ps = rec->waited_ns * UINT64_C(1000);
 	step->start_ps = rec->start_ps;
 	step->end_ps = step->open ? run->end_ps : rec->end_ps;
@@ -302,26 +306,28 @@ fill_step(struct run *run, const struct evidence *ev, uint32_t i)
 {
 	const struct ev_step *from = &ev->steps[i];
 	struct run_step *step = &run->steps[i];
+	struct rec_step report;
 
 	*step = (struct run_step){
 		.collective = from->collective,
 		.flow = from->flow,
-		.rank = from->sched->rank,
-		.step = from->sched->step,
-		.peer = from->sched->peer,
-		.channel = from->sched->channel,
+		.rank = from->rank,
+		.step = from->step,
+		.peer = from->peer,
+		.channel = from->channel,
 		.host = from->host,
-		.bytes = from->sched->bytes,
-		.ideal_ps = from->sched->ideal_ps,
-		.expect_ps = from->sched->expect_ps != 0 ? from->sched->expect_ps : from->sched->ideal_ps,
-		.base_rtt_ps = from->sched->base_rtt_ps,
+		.bytes = from->bytes,
+		.ideal_ps = from->ideal_ps,
+		.expect_ps = from->expect_ps != 0 ? from->expect_ps : from->ideal_ps,
+		.base_rtt_ps = from->base_rtt_ps,
+		.spread_ps = from->spread_ns * UINT64_C(1000),
 		.first_dep = from->first_dep,
 		.ndeps = from->ndeps,
 		.waited_for = from->waited_for,
 		.completeness = 1,
 	};
-	if (from->report != NULL)
-		take_report(run, step, from->report);
+	if (evidence_report(ev, i, &report))
+		take_report(run, step, &report);
 }
 
 /* The result of a collective, from its steps. */
@@ -363,8 +369,12 @@ run_fill_steps(struct run *run, const struct evidence *ev, struct err *err)
 	run->nsteps = ev->nsteps;
 	run->ndepends = ev->ndeps;
 	memcpy(run->depends, ev->deps, ev->ndeps * sizeof(*run->depends));
-	for (uint32_t i = 0; i < ev->nsteps; i++)
-		run->collectives[ev->steps[i].collective].began |= shows_beginning(ev->steps[i].report);
+	for (uint32_t i = 0; i < ev->nsteps; i++) {
+		bool *began = &run->collectives[ev->steps[i].collective].began;
+		struct rec_step report;
+
+		*began = *began || (evidence_report(ev, i, &report) && shows_beginning(&report));
+	}
 	for (uint32_t i = 0; i < ev->nsteps; i++) {
 		struct run_collective *coll = &run->collectives[ev->steps[i].collective];
 

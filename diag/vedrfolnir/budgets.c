@@ -3,7 +3,7 @@
  * What counts as one cause: a flow of no job or of another job, at every place that it delayed; a finding's type and
  * root, over all collectives and iterations; and all unexplained time.
  */
-#include "diag/vedrfolnir/vedrfolnir.h"
+#include "diag/vedrfolnir/section.h"
 
 #include <errno.h>
 #include <math.h>
@@ -26,7 +26,7 @@ struct sharing {
 static bool
 is_host(const struct finding *finding)
 {
-	return (finding->type->traits & FINDING_OF_HOST) != 0;
+	return (finding->type->traits & (FINDING_OF_HOST | FINDING_OF_SENDER)) == FINDING_OF_HOST;
 }
 
 static uint32_t

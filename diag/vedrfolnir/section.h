@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* VEDRFOLNIR's results of a run: waiting graphs, provenance graphs and contributors (III-B, III-D). */
+/*
+ * VEDRFOLNIR, a diagnoser: from slow steps by waiting and provenance graphs to findings and contributors (III-B, III-D),
+ * and its results of a run beside findings.
+ */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/err.h"
+#include "diag/diagnoser.h"
 #include "diag/verdict.h"
 
 #define VEDRFOLNIR_MAX_GRAPHS 4096
@@ -15,10 +20,10 @@
 enum waiting_vertex_kind { WAITING_START, WAITING_END, WAITING_ITERATION_END };
 
 struct waiting_vertex {
-	uint32_t kind; /* enum waiting_vertex_kind */
-	uint32_t step; /* index into run.steps; RUN_NONE for the end of the iteration */
 	uint64_t time_ps;
-	bool pruned; /* no step waited for it */
+	uint32_t step; /* index into run.steps; RUN_NONE for the end of the iteration */
+	uint8_t kind;  /* enum waiting_vertex_kind */
+	bool pruned;   /* no step waited for it */
 	bool critical;
 };
 
@@ -31,9 +36,9 @@ enum waiting_edge_kind {
 
 /* from waits for to. */
 struct waiting_edge {
-	uint32_t kind;
-	uint32_t from, to; /* indices into vertices of this graph */
 	uint64_t weight_ps;
+	uint32_t from, to; /* indices into vertices of this graph */
+	uint8_t kind;      /* enum waiting_edge_kind */
 	bool pruned, critical;
 };
 
@@ -117,9 +122,10 @@ struct contributor {
 
 /* Its results about one step. */
 struct vedrfolnir_step {
-	bool critical;  /* on the critical path; a generator's flow: slow */
-	bool shown;     /* its graph is kept whole: of flows, of those that lost most alone */
-	uint32_t graph; /* its provenance graph, or RUN_NONE */
+	double hosts_ps; /* of its time, that findings about NICs, timers and receivers claim */
+	bool critical;   /* on the critical path; a generator's flow: slow */
+	bool shown;      /* its graph is kept whole: of flows, of those that lost most alone */
+	uint32_t graph;  /* its provenance graph, or RUN_NONE */
 };
 
 /* The part of its job's time that a collective lost (of flows: that all lost), and the part that findings explain. */
@@ -178,3 +184,41 @@ vedrfolnir_step(const struct verdict *v, const struct run_step *step)
 {
 	return &vedrfolnir_of(v)->steps[step - v->run.steps];
 }
+
+/* The diagnoser. */
+
+struct cause;
+
+struct vedrfolnir_options {
+	/*
+	 * w(p_i,p_j) as the share of p_i in what all senders feed to p_j, instead of the share of p_j in what p_i
+	 * sends (the default): the other reading of the paper's formula.
+	 */
+	bool share_by_senders;
+	const struct cause *const *causes; /* [ncauses] signatures that look; NULL: all */
+	uint32_t ncauses;
+};
+
+/* As in diagnoser.h. @param options  struct vedrfolnir_options  @return -E2BIG past the limit of findings, too */
+int vedrfolnir_diagnose(const struct evidence *evidence, const struct run *run, const void *options,
+			struct section *section, struct err *err);
+void vedrfolnir_destroy(void *own);
+/* --port-share: "receivers" or "senders". */
+int vedrfolnir_port_share(void *options, const char *value, struct err *err);
+
+/*
+ * Slow steps in the order in which they have their graphs built: those on the path that are shown, those on it, then
+ * the others; of each those that lost most time first. A limit leaves out those that cost least.
+ * @param order  [nsteps] set to their indices
+ * @return their number
+ */
+uint32_t graphs_order(const struct run_step *steps, const struct vedrfolnir_step *own, uint32_t nsteps, uint32_t *order);
+
+/* The time budget of each collective. */
+
+/*
+ * Sums up the lost time of each collective's steps on the critical path, and the part that the section's findings
+ * explain; marks those without effect, and puts them last.
+ * @return 0, or -ENOMEM with err
+ */
+int budgets_sum_up(const struct run *run, struct section *section, struct err *err);

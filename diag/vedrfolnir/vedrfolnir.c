@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "diag/vedrfolnir/vedrfolnir.h"
+#include "diag/vedrfolnir/section.h"
 
 #include <errno.h>
 #include <math.h>
@@ -14,7 +14,6 @@
 #include "diag/vedrfolnir/cause/cause.h"
 #include "diag/vedrfolnir/provenance/provenance.h"
 #include "diag/vedrfolnir/rating/rating.h"
-#include "diag/vedrfolnir/section.h"
 #include "diag/vedrfolnir/waiting/wgraph.h"
 
 /* Among the vertices ports are first, then flows. */
@@ -249,14 +248,45 @@ ack_share(const struct run *run)
 	return run->config.frame_bytes != 0 ? ACK_STREAMS * (double)run->config.ack_bytes / run->config.frame_bytes : 0;
 }
 
-/* Too slow for others' ACKs to be all of the reason? */
+/* Slow beyond the time that findings about its hosts claim? */
 static bool
-needs_reason(const struct run *run, const struct run_step *step)
+is_slowed(const struct run *run, const struct vedrfolnir *own, uint32_t i)
 {
-	return step->open || (double)(step->end_ps - step->start_ps) > (1 + ack_share(run)) * (double)step->expect_ps;
+	const struct run_step *step = &run->steps[i];
+	double limit_ps = (double)run_slow_after_ps(run, step);
+
+	return step->slow && (step->open || own->steps[i].hosts_ps <= 0 ||
+			      (double)(step->end_ps - step->start_ps) - own->steps[i].hosts_ps > limit_ps);
 }
 
-/* The time that a collective's path may lose without a slow step: each a little less than makes it slow. */
+/* Too slow for others' ACKs to be all of the reason? */
+static bool
+needs_reason(const struct run *run, const struct vedrfolnir *own, uint32_t i)
+{
+	const struct run_step *step = &run->steps[i];
+
+	return is_slowed(run, own, i) && (step->open || (double)(step->end_ps - step->start_ps) - own->steps[i].hosts_ps >
+								(1 + ack_share(run)) * (double)step->expect_ps);
+}
+
+/* The time of each step that findings about its hosts claim, but for delays of its start. */
+static void
+sum_hosts(const struct section *section)
+{
+	struct vedrfolnir *own = section->own;
+
+	for (uint32_t i = 0; i < section->nfindings; i++) {
+		const struct finding *finding = &section->findings[i];
+
+		for (uint32_t c = 0; c < finding->nclaims && (finding->type->traits & FINDING_OF_SENDER) != 0; c++)
+			own->steps[finding->claims[c].step].hosts_ps += finding->claims[c].ps;
+	}
+}
+
+/*
+ * The time that a collective's path may lose without a slow step: each a little less than makes it slow, and the usual
+ * variation of computations.
+ */
 static double
 tolerance_ps(const struct run *run, const struct vedrfolnir *own, const struct run_collective *collective)
 {
@@ -265,7 +295,7 @@ tolerance_ps(const struct run *run, const struct vedrfolnir *own, const struct r
 	for (uint32_t i = collective->first_step; i < collective->first_step + collective->nsteps; i++) {
 		if (own->steps[i].critical)
 			tolerance_ps += (double)run->steps[i].expect_ps * RUN_SLOW_PERCENT / 100 +
-					2 * (double)run->config.jitter_ps;
+					2 * (double)run->config.jitter_ps + (double)run->steps[i].spread_ps;
 	}
 	return tolerance_ps;
 }
@@ -395,12 +425,13 @@ conclude(const struct run *run, const struct section *section)
 	uint32_t done = 0, unexplained = 0;
 	double sure = 0;
 
+	sum_hosts(section);
 	for (uint32_t i = 0; i < run->nsteps; i++) {
 		const struct run_step *step = &run->steps[i];
 
-		claim.slow += step->slow;
+		claim.slow += is_slowed(run, section->own, i);
 		done += step->reported && !step->open;
-		if (!step->slow || !needs_reason(run, step))
+		if (!needs_reason(run, section->own, i))
 			continue;
 		unexplained++;
 		claim.unwatched += !was_watched(run, section->own, i);

@@ -39,6 +39,8 @@ struct manage_channel {
 	struct swm_flow *flows;      /* [nflows] as reported last */
 	uint32_t nflows;
 	struct manage_result result;
+	struct manage_counter counters[MANAGE_COUNTERS]; /* [ncounters] of its device */
+	uint32_t ncounters;
 	struct manage_traffic traffic;
 	struct err failure; /* the first error: the host's own report precedes the errors that follow from it */
 };
@@ -397,6 +399,15 @@ manage_result(const struct manage *manage, uint32_t node)
 	return channel->state == MANAGE_FINISHED ? &channel->result : NULL;
 }
 
+uint32_t
+manage_counters(const struct manage *manage, uint32_t node, const struct manage_counter **counters)
+{
+	const struct manage_channel *channel = manage_channel(manage, node);
+
+	*counters = channel->counters;
+	return channel->ncounters;
+}
+
 struct manage_traffic
 manage_traffic(const struct manage *manage, uint32_t node)
 {
@@ -423,6 +434,7 @@ union body {
 	struct manage_qp qp;
 	struct manage_step step;
 	struct manage_iteration iteration;
+	struct manage_counter counter;
 	struct manage_result result;
 	struct manage_failed failed;
 };
@@ -571,6 +583,17 @@ iteration(const struct received *received, union body *body)
 }
 
 static void
+counter(const struct received *received, union body *body)
+{
+	struct manage_channel *channel = received->channel;
+
+	if (channel->ncounters == MANAGE_COUNTERS)
+		manage_lose(received->manage, channel, "its rxe-host reported more counters than a device has");
+	else
+		channel->counters[channel->ncounters++] = body->counter;
+}
+
+static void
 result(const struct received *received, union body *body)
 {
 	received->channel->result = body->result;
@@ -640,6 +663,7 @@ static const struct {
 	[MANAGE_PINGMESH] = { once_ready, pingmesh },
 	[MANAGE_STEP] = { while_stopping, step },
 	[MANAGE_ITERATION] = { while_stopping, iteration },
+	[MANAGE_COUNTER] = { while_stopping, counter },
 	[MANAGE_RESULT] = { while_stopping, result },
 	[MANAGE_FAILED] = { always, failed },
 };
@@ -702,6 +726,7 @@ static const struct field {
 	FIELD(ITERATION, manage_iteration, start_ps, RECORD_MAX_PS),
 	FIELD(ITERATION, manage_iteration, end_ps, RECORD_MAX_PS),
 	FIELD(ITERATION, manage_iteration, wrong, RECORD_MAX_COUNT),
+	FIELD(COUNTER, manage_counter, value, RECORD_MAX_COUNT),
 	FIELD(RESULT, manage_result, naks, RECORD_MAX_COUNT),
 	FIELD(RESULT, manage_result, timeouts, RECORD_MAX_COUNT),
 	FIELD(RESULT, manage_result, notification_packets, RECORD_MAX_COUNT),
@@ -771,6 +796,18 @@ check_iteration(const struct manage_iteration *iteration, struct err *err)
 		       iteration->end_ps, iteration->start_ps);
 }
 
+static int
+check_counter(const struct manage_counter *counter, struct err *err)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
+	size_t length = strnlen(counter->name, sizeof(counter->name));
+
+	if (length != 0 && length != sizeof(counter->name) && strspn(counter->name, letters) == length)
+		return 0;
+	return err_set(err, -EINVAL, "COUNTER.name is none; right would be 1 to %zu of a to z, 0 to 9 and _",
+		       sizeof(counter->name) - 1);
+}
+
 static void
 make_plain(char *text, size_t size_bytes)
 {
@@ -796,6 +833,8 @@ manage_check(enum manage_type type, void *body, struct err *err)
 		return 0;
 	case MANAGE_PROGRESS:
 		return check_progress(body, err);
+	case MANAGE_COUNTER:
+		return check_counter(body, err);
 	case MANAGE_QP:
 		return check_qp(body, err);
 	case MANAGE_STEP:

@@ -126,6 +126,8 @@ uint32_t manage_records(struct manage *manage, uint32_t node, struct recbuf *rec
 
 /* @return the host's RESULT; NULL: none has arrived */
 const struct manage_result *manage_result(const struct manage *manage, uint32_t node);
+/* @param counters  set to those of the host's device, as reported at the end. @return their number */
+uint32_t manage_counters(const struct manage *manage, uint32_t node, const struct manage_counter **counters);
 /* Bytes on the channel, both directions, headers included; error of the host's clock as reported. */
 struct manage_traffic {
 	uint64_t bytes;

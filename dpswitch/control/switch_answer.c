@@ -7,6 +7,7 @@
 
 #include "common/array.h"
 #include "dpswitch/pipeline/route.h"
+#include "dpswitch/pipeline/switch.h"
 
 _Static_assert(sizeof(struct swm_list) + SWM_MAX_QUERIES * sizeof(struct swm_query) <= SWM_MAX_REQUEST, "EGRESS");
 _Static_assert(sizeof(struct swm_list) + SWM_MAX_QUERIES * sizeof(struct swm_egress) <= SWM_MAX_REPLY, "EGRESSES");
@@ -108,8 +109,10 @@ answer_egress(const struct exchange *x)
 }
 
 /* Reasons that an ingress counts: the packet could not be used, or found no room. The others are an egress's. */
-static const uint8_t in_errors[] = { REC_DROP_CORRUPT }, in_discards[] = { REC_DROP_NO_BUFFER, REC_DROP_TTL },
-		     out_discards[] = { REC_DROP_LINK_DOWN, REC_DROP_NO_ROUTE, REC_DROP_BLACKHOLE, REC_DROP_QUEUE_FULL };
+static const uint8_t in_errors[] = { REC_DROP_CORRUPT };
+static const uint8_t in_discards[] = { REC_DROP_NO_BUFFER, REC_DROP_TTL, REC_DROP_MTU };
+static const uint8_t out_discards[] = { REC_DROP_LINK_DOWN, REC_DROP_NO_ROUTE, REC_DROP_BLACKHOLE, REC_DROP_QUEUE_FULL,
+					REC_DROP_WATCHDOG };
 
 static uint64_t
 drops_of(const struct switch_port *port, const uint8_t *reasons, size_t count)
@@ -129,7 +132,7 @@ answer_port(const struct sw *sw, uint16_t index)
 
 	egress_held(&port->egress, &packets, &bytes);
 	return (struct swm_port){
-		.speed_bps = topo_port_of(sw->node.topo, sw->node.id, index)->rate_bps,
+		.speed_bps = port->egress.tx->rate_bps,
 		.port = index,
 		.is_up = !port->egress.tx->down,
 		.rx_pause = port->egress.paused,

@@ -10,7 +10,10 @@
 
 #include "common/flow.h"
 #include "common/wire/switch_manage.h"
-#include "dpswitch/pipeline/switch.h"
+
+struct flow_index;
+struct sw;
+struct topo;
 
 /* The flows that a host sends; the host's owner provides them. */
 struct host_flows {

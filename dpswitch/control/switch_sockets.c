@@ -15,6 +15,7 @@
 #include "common/clock.h"
 #include "common/minmax.h"
 #include "common/unix_socket.h"
+#include "topo/topo.h"
 
 /*
  * One connection to a management socket: requests as they arrive, replies until they are due and taken. It never waits.

@@ -30,6 +30,7 @@ fabric_make_links(struct fabric *fabric, struct err *err)
 			.rx_port = port->peer_port,
 			.inband = config->inband,
 			.bodies = config->bodies,
+			.pool = &fabric->lcores[0].pool,
 		};
 
 		if (link_init(&fabric->links[i], &link) < 0)
@@ -88,8 +89,11 @@ fabric_destroy(struct fabric *fabric)
 		return;
 	for (uint32_t i = 0; fabric->links != NULL && i < fabric->config.topo->nports; i++)
 		link_fini(&fabric->links[i]);
-	for (uint32_t i = 0; i < FABRIC_MAX_LCORES; i++)
+	for (uint32_t i = 0; i < FABRIC_MAX_LCORES; i++) {
 		free(fabric->lcores[i].nodes);
+		free(fabric->lcores[i].groups);
+		link_pool_fini(&fabric->lcores[i].pool);
+	}
 	shares_fini(&fabric->shares);
 	free(fabric->link_ptrs);
 	free(fabric->links);
@@ -111,23 +115,20 @@ fabric_attach(struct fabric *fabric, struct node *node)
 		node->ops->attached(node);
 }
 
-/* The earliest time at which one of this lcore's nodes has something to do; exact only when past the window. */
+/* The earliest time at which one of a group's nodes has something to do, or next_ps; exact only when past the window. */
 static uint64_t
-lcore_next_ps(const struct fabric *fabric, const struct fabric_lcore *lcore)
+group_next_ps(const struct fabric *fabric, const uint32_t *nodes, uint32_t count, uint64_t next_ps)
 {
 	const struct window *window = &fabric->window;
-	uint64_t next_ps = TIME_NEVER;
 
-	for (uint32_t i = 0; i < lcore->nnodes; i++) {
-		const struct node *node = fabric->nodes[lcore->nodes[i]];
+	for (uint32_t i = 0; i < count && next_ps >= window->end_ps + fabric->window_ps; i++) {
+		const struct node *node = fabric->nodes[nodes[i]];
 
 		next_ps = min_u64(next_ps, node->ops->next_ps(node));
 		for (uint32_t p = 0; p < node->nports; p++) {
 			next_ps = min_u64(next_ps, link_ready_ps(node->rx[p]));
 			next_ps = min_u64(next_ps, link_sent_ps(node->tx[p], window->parity));
 		}
-		if (next_ps < window->end_ps + fabric->window_ps)
-			break;
 	}
 	return next_ps;
 }
@@ -208,12 +209,42 @@ fabric_weigh(struct fabric *fabric)
 	fabric->weighed_packets = packets;
 }
 
+/* The links of a group take arrays from an lcore's pool from now on. */
+static void
+fabric_use_pool(struct fabric *fabric, const uint32_t *nodes, uint32_t count, struct link_pool *pool)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		const struct node *node = fabric->nodes[nodes[i]];
+
+		for (uint32_t p = 0; p < node->nports; p++) {
+			node->tx[p]->pool = pool;
+			node->rx[p]->rx_pool = pool;
+		}
+	}
+}
+
 /* Gives every lcore its share of the nodes. */
 static void
 fabric_divide(struct fabric *fabric)
 {
-	for (uint32_t l = 0; l < fabric->config.lcores; l++)
-		fabric->lcores[l].nnodes = shares_nodes(&fabric->shares, l, fabric->lcores[l].nodes);
+	for (uint32_t l = 0; l < fabric->config.lcores; l++) {
+		struct fabric_lcore *lcore = &fabric->lcores[l];
+
+		lcore->ngroups = shares_groups(&fabric->shares, l, lcore->nodes, lcore->groups);
+		lcore->nnodes = 0;
+		for (uint32_t i = 0; i < lcore->ngroups; i++) {
+			fabric_use_pool(fabric, &lcore->nodes[lcore->groups[i].from], lcore->groups[i].count, &lcore->pool);
+			lcore->nnodes += lcore->groups[i].count;
+		}
+	}
+}
+
+/* An lcore that sends more than it receives gets arrays of frames back. */
+static void
+fabric_even_pools(struct fabric *fabric)
+{
+	for (uint32_t l = 1; l < fabric->config.lcores; l++)
+		link_pool_even(&fabric->lcores[l - 1].pool, &fabric->lcores[l].pool);
 }
 
 /* Looks whether the run is over, or is to be. */
@@ -276,11 +307,13 @@ fabric_turn(struct fabric *fabric)
 
 	for (uint32_t l = 0; l < fabric->config.lcores; l++)
 		next_ps = min_u64(next_ps, fabric->lcores[l].next_ps);
-	idle = next_ps >= now_ps + fabric->window_ps;
 	if (fabric->hooks.sent != NULL)
 		fabric->hooks.sent(fabric->hooks.ctx, window);
 	if (fabric->hooks.leaving != NULL)
 		fabric->hooks.leaving(fabric->hooks.ctx, window);
+	if (fabric->hooks.agree != NULL)
+		next_ps = fabric->hooks.agree(fabric->hooks.ctx, window, next_ps);
+	idle = next_ps >= now_ps + fabric->window_ps;
 	window->index++;
 	window->parity = window->index & 1;
 	if (idle || window->index % FABRIC_HOUSEKEEPING == 0) {
@@ -288,6 +321,7 @@ fabric_turn(struct fabric *fabric)
 			fabric->hooks.collect(fabric->hooks.ctx, now_ps);
 		fabric_look(fabric, now_ps);
 		fabric_weigh(fabric);
+		fabric_even_pools(fabric);
 		/* In real time lcores keep their nodes: ports of kernel hosts are theirs. */
 		if (fabric->config.lcores > 1 && fabric->hooks.pace == NULL &&
 		    shares_look(&fabric->shares, fabric->nodes, window->index))
@@ -314,16 +348,68 @@ fabric_turn(struct fabric *fabric)
 		fabric->hooks.collect(fabric->hooks.ctx, now_ps);
 }
 
-/* One window of an lcore's nodes. */
-static void
-lcore_run_window(struct fabric *fabric, struct fabric_lcore *lcore)
+/* One window of a group's nodes. @param of  the lcore that it belongs to @param next_ps  of the groups before */
+static uint64_t
+run_group(struct fabric *fabric, const struct fabric_lcore *of, const struct shares_group *group, uint64_t next_ps)
 {
-	for (uint32_t i = 0; i < lcore->nnodes; i++) {
-		struct node *node = fabric->nodes[lcore->nodes[i]];
+	const uint32_t *nodes = &of->nodes[group->from];
+
+	for (uint32_t i = 0; i < group->count; i++) {
+		struct node *node = fabric->nodes[nodes[i]];
 
 		node->ops->run(node, &fabric->window);
 	}
-	lcore->next_ps = lcore_next_ps(fabric, lcore);
+	return group_next_ps(fabric, nodes, group->count, next_ps);
+}
+
+/* One window of an lcore's nodes, and of no others. */
+static void
+lcore_run_window(struct fabric *fabric, struct fabric_lcore *lcore)
+{
+	const struct shares_group all = { .count = lcore->nnodes };
+
+	lcore->next_ps = run_group(fabric, lcore, &all, TIME_NEVER);
+}
+
+/* Groups of an lcore that nobody has begun. @param id  the lcore that runs them */
+static uint64_t
+run_left(struct fabric *fabric, uint32_t id, struct fabric_lcore *of, uint64_t next_ps)
+{
+	struct link_pool *pool = &fabric->lcores[id].pool;
+	uint32_t at;
+
+	while (atomic_load_explicit(&of->begun, memory_order_relaxed) < of->ngroups &&
+	       (at = atomic_fetch_add_explicit(&of->begun, 1, memory_order_relaxed)) < of->ngroups) {
+		struct shares_group *group = &of->groups[at];
+
+		if (group->lcore != id)
+			fabric_use_pool(fabric, &of->nodes[group->from], group->count, pool);
+		group->lcore = id;
+		next_ps = run_group(fabric, of, group, next_ps);
+	}
+	return next_ps;
+}
+
+/* One window on several lcores: packets do not spread evenly over it, so who is through helps. */
+static void
+lcore_share_window(struct fabric *fabric, uint32_t id)
+{
+	uint32_t lcores = fabric->config.lcores;
+	uint64_t next_ps = TIME_NEVER;
+
+	for (uint32_t i = 0; i < lcores; i++)
+		next_ps = run_left(fabric, id, &fabric->lcores[(id + i) % lcores], next_ps);
+	fabric->lcores[id].next_ps = next_ps;
+}
+
+/* Every lcore runs its part of the window. In real time that is its own nodes alone: ports of kernel hosts are its. */
+static void
+lcore_run(struct fabric *fabric, uint32_t id)
+{
+	if (fabric->config.lcores > 1 && fabric->hooks.pace == NULL)
+		lcore_share_window(fabric, id);
+	else
+		lcore_run_window(fabric, &fabric->lcores[id]);
 }
 
 void
@@ -337,7 +423,7 @@ fabric_run(struct fabric *fabric, uint32_t lcore_id)
 	}
 	barrier_wait(&fabric->barrier);
 	while (!fabric->stop) {
-		lcore_run_window(fabric, &fabric->lcores[lcore_id]);
+		lcore_run(fabric, lcore_id);
 		barrier_wait(&fabric->barrier);
 		if (lcore_id == 0)
 			fabric_turn(fabric);
@@ -346,8 +432,21 @@ fabric_run(struct fabric *fabric, uint32_t lcore_id)
 				lcore_run_window(fabric, &fabric->lcores[l]);
 			fabric_turn(fabric);
 		}
+		for (uint32_t l = 0; lcore_id == 0 && l < fabric->config.lcores; l++)
+			atomic_store_explicit(&fabric->lcores[l].begun, 0, memory_order_relaxed);
 		barrier_wait(&fabric->barrier);
 	}
+}
+
+uint8_t
+fabric_pausing(const struct fabric *fabric, uint32_t port)
+{
+	const struct topo_port *at = &fabric->config.topo->ports[port];
+	const struct node *node = fabric->nodes[at->node];
+
+	if (fabric->hooks.pausing != NULL && fabric_is_remote(fabric, at->node))
+		return fabric->hooks.pausing(fabric->hooks.ctx, port);
+	return node->ops->pausing(node, at->index);
 }
 
 uint64_t
@@ -395,7 +494,8 @@ fabric_partition(struct fabric *fabric, struct err *err)
 	ret = shares_init(&fabric->shares, topo, fabric->config.remote, lcores);
 	for (uint32_t l = 0; ret == 0 && l < lcores; l++) {
 		fabric->lcores[l].nodes = calloc(topo->nnodes, sizeof(*fabric->lcores[l].nodes));
-		ret = fabric->lcores[l].nodes == NULL ? -ENOMEM : 0;
+		fabric->lcores[l].groups = calloc(topo->nnodes, sizeof(*fabric->lcores[l].groups));
+		ret = fabric->lcores[l].nodes == NULL || fabric->lcores[l].groups == NULL ? -ENOMEM : 0;
 	}
 	if (ret < 0)
 		return err_set(err, ret, "out of memory for the nodes of %u lcores", lcores);

@@ -131,7 +131,7 @@ struct fabric_hooks {
 	void (*arriving)(void *ctx, const struct window *window);
 	bool (*interrupted)(void *ctx);
 	/*
-	 * Partitions of a fabric (struct fabric_config.foreign); all NULL where it is whole. Frames sent on boundary
+	 * Partitions of a fabric (struct fabric_config.remote); all NULL where it is whole. Frames sent on boundary
 	 * cables in the window that has ended leave; frames that arrive over them in the next one enter. No window ends
 	 * behind the horizon: pace has waited until that lies behind the start, or returns TIME_NEVER, when the run is
 	 * to end.
@@ -139,6 +139,16 @@ struct fabric_hooks {
 	void (*leaving)(void *ctx, const struct window *window);
 	void (*entering)(void *ctx, const struct window *window);
 	uint64_t (*horizon_ps)(void *ctx);
+	/*
+	 * In virtual time, behind leaving: other partitions open the same windows. The frames that they sent in the
+	 * window that has ended are in their lanes now.
+	 * @param next_ps  when something happens next in this partition
+	 * @return the same of all partitions, exact only when a window or more behind the window's end; TIME_NEVER also
+	 *         where the run is to end
+	 */
+	uint64_t (*agree)(void *ctx, const struct window *window, uint64_t next_ps);
+	/* Beside agree: classes that a port of another partition holds, whose link is down (global id). */
+	uint8_t (*pausing)(void *ctx, uint32_t port);
 	/* Whether the run is over because of another partition: why, and at which node, REC_NONE: at none. */
 	bool (*over)(void *ctx, enum rec_end_reason *reason, uint32_t *node);
 };
@@ -161,11 +171,19 @@ struct fabric_config {
 };
 
 struct fabric_lcore {
-	_Alignas(CACHE_LINE) uint32_t *nodes; /* ids, ascending */
+	_Alignas(CACHE_LINE) uint32_t *nodes; /* [nnodes] ids, group by group */
 	uint32_t nnodes;
-	uint64_t next_ps; /* written by this lcore before the barrier, read by the first after it */
+	struct shares_group *groups; /* [ngroups] of nodes; lcore is written by that which runs it */
+	uint32_t ngroups;
+	uint64_t next_ps;      /* written by this lcore before the barrier, read by the first after it */
+	struct link_pool pool; /* this lcore's within a window, the first one's between barriers */
 	_Atomic int
 		thread; /* its number on this machine; 0: not known. Written by this lcore, read by any thread (relaxed) */
+	/*
+	 * Groups that were begun in this window: each lcore takes its own, then those that others have left. Written by
+	 * all of them (relaxed: the barrier orders what nodes hold), cleared by the first one between windows.
+	 */
+	_Alignas(CACHE_LINE) _Atomic uint32_t begun;
 };
 
 struct fabric {
@@ -201,11 +219,24 @@ void fabric_destroy(struct fabric *fabric);
 /* Connects a node's rx and tx to its links. The node stays the caller's. */
 void fabric_attach(struct fabric *fabric, struct node *node);
 
-/* Divides the nodes over the lcores: a switch with the hosts below it goes to one. Call after attaching all nodes. */
+/*
+ * Divides the nodes over the lcores: a switch with the hosts below it goes to one. In virtual time an lcore that is
+ * through with its own helps the others. Call after attaching all nodes.
+ */
 int fabric_partition(struct fabric *fabric, struct err *err);
 
 /* The loop of one lcore; returns when the run has ended. Every lcore of the configuration must call it. */
 void fabric_run(struct fabric *fabric, uint32_t lcore);
+
+/* Whether another program runs a node. */
+static inline bool
+fabric_is_remote(const struct fabric *fabric, uint32_t node)
+{
+	return fabric->config.remote != NULL && fabric->config.remote[node];
+}
+
+/* Classes that a port asks its peer to hold (global id), wherever its node runs. Between windows. */
+uint8_t fabric_pausing(const struct fabric *fabric, uint32_t port);
 
 /* Sum of a run's counters and digests, in node order. After fabric_run(). */
 uint64_t fabric_digest(const struct fabric *fabric);

@@ -14,6 +14,98 @@
 /* Room that arrays begin with: frames of full size of some microseconds, and the few PAUSE frames of most ports. */
 #define FIRST_FRAMES 32
 #define FIRST_PAUSES 8
+#define FIRST_ARRAYS 64
+
+/* Arrays of frames. */
+
+static _Noreturn void
+no_memory(uint32_t frames)
+{
+	log_fatal("out of memory for %u frames on a cable", frames);
+}
+
+static __attribute__((noinline)) struct link_frames
+frames_new(void)
+{
+	struct link_frames frames = { .room = FIRST_FRAMES };
+
+	frames.pkts = malloc((LINK_LEAD + FIRST_FRAMES) * sizeof(*frames.pkts));
+	if (frames.pkts == NULL)
+		no_memory(FIRST_FRAMES);
+	frames.pkts += LINK_LEAD;
+	return frames;
+}
+
+/* @return an array from the pool, or a new one */
+static inline struct link_frames
+frames_take(struct link_pool *pool)
+{
+	return __builtin_expect(pool != NULL && pool->count != 0, 1) ? pool->free[--pool->count] : frames_new();
+}
+
+static __attribute__((noinline)) void
+pool_grow(struct link_pool *pool)
+{
+	pool->cap = pool->cap != 0 ? 2 * pool->cap : FIRST_ARRAYS;
+	pool->free = realloc(pool->free, pool->cap * sizeof(*pool->free));
+	if (pool->free == NULL)
+		log_fatal("out of memory for %u cables", pool->cap);
+}
+
+static inline void
+pool_push(struct link_pool *pool, struct link_frames frames)
+{
+	if (__builtin_expect(pool->count == pool->cap, 0))
+		pool_grow(pool);
+	pool->free[pool->count++] = frames;
+}
+
+static void
+frames_free(struct link_frames frames)
+{
+	if (frames.pkts != NULL)
+		free(frames.pkts - LINK_LEAD);
+}
+
+static inline void
+frames_give(struct link_pool *pool, struct link_frames frames)
+{
+	if (pool != NULL)
+		pool_push(pool, frames);
+	else
+		frames_free(frames);
+}
+
+/* @return the array with room for need frames or more, moved or not */
+static __attribute__((noinline)) struct link_frames
+frames_widen(struct link_frames frames, uint32_t need)
+{
+	while (frames.room < need)
+		frames.room *= 2;
+	frames.pkts = realloc(frames.pkts - LINK_LEAD, (LINK_LEAD + frames.room) * sizeof(*frames.pkts));
+	if (frames.pkts == NULL)
+		no_memory(frames.room);
+	frames.pkts += LINK_LEAD;
+	return frames;
+}
+
+void
+link_pool_fini(struct link_pool *pool)
+{
+	while (pool->count != 0)
+		frames_free(pool->free[--pool->count]);
+	free(pool->free);
+	*pool = (struct link_pool){ 0 };
+}
+
+void
+link_pool_even(struct link_pool *a, struct link_pool *b)
+{
+	struct link_pool *from = a->count > b->count ? a : b, *to = from == a ? b : a;
+
+	for (uint32_t n = (from->count - to->count) / 2; n != 0; n--)
+		pool_push(to, from->free[--from->count]);
+}
 
 /* What both files of a link count. */
 
@@ -52,88 +144,142 @@ widened(void *array, uint32_t *cap, uint32_t need, size_t elem_bytes)
 		*cap *= 2;
 	array = realloc(array, *cap * elem_bytes);
 	if (array == NULL)
-		log_fatal("out of memory for %u frames on a cable", *cap);
+		no_memory(*cap);
 	return array;
 }
 
-void
-link_widen(struct link *link, uint32_t parity)
+/* The array of a lane that is full, or none that a pool has. @return false: the link is down */
+static __attribute__((noinline)) bool
+widen(struct link *link, uint32_t parity)
 {
 	struct link_lane *lane = &link->lane[parity];
-	uint32_t room = LINK_LEAD + link->lane_room[parity];
+	struct link_frames frames;
 
-	assert(lane->npkts < link->lane_cap);
-	lane->pkts = (struct pkt *)widened(lane->pkts - LINK_LEAD, &room, room + 1, sizeof(*lane->pkts)) + LINK_LEAD;
-	link->lane_room[parity] = min_u32(room - LINK_LEAD, link->lane_cap);
+	if (link->down)
+		return false;
+	if (lane->room == 0) {
+		frames = frames_take(link->pool);
+	} else {
+		assert(lane->npkts < link->lane_cap);
+		frames = frames_widen((struct link_frames){ lane->pkts, lane->room }, lane->room + 1);
+	}
+	lane->pkts = frames.pkts;
+	lane->room = frames.room;
+	return true;
+}
+
+bool
+link_widen(struct link *link, uint32_t parity)
+{
+	return widen(link, parity);
+}
+
+static __attribute__((noinline)) void
+send_wider(struct link *link, uint32_t parity, const struct pkt *p, uint64_t done_ps)
+{
+	if (widen(link, parity)) {
+		link_send(link, parity, p, done_ps);
+		return;
+	}
+	link->down_packets++;
+	link->down_bytes += p->wire_bytes;
+	body_release(link->bodies, p);
+}
+
+void
+link_send_wider(struct link *link, uint32_t parity, const struct pkt *p, uint64_t done_ps)
+{
+	struct link_lane *lane = &link->lane[parity];
+	struct link_pool *pool = link->pool;
+	struct link_frames frames;
+
+	/* The first frame of a window takes the array that was read last: all that the usual call does. */
+	if (__builtin_expect(link->down || lane->room != 0 || pool == NULL || pool->count == 0, 0)) {
+		send_wider(link, parity, p, done_ps);
+		return;
+	}
+	frames = pool->free[--pool->count];
+	lane->room = frames.room;
+	lane->npkts = 1;
+	lane->pkts = frames.pkts;
+	*frames.pkts = *p;
+	frames.pkts->time_ps = done_ps + link->delay_ps;
 }
 
 void
 link_send_pause(struct link *link, uint32_t parity, uint8_t prio_mask, bool xoff, uint64_t done_ps)
 {
-	struct link_lane *lane = &link->lane[parity];
+	uint32_t at = link->npauses[parity];
 
 	if (link->down)
 		return;
-	assert(lane->npauses < link->pause_cap);
-	lane->pauses = widened(lane->pauses, &link->pause_room[parity], lane->npauses + 1, sizeof(*lane->pauses));
-	lane->pauses[lane->npauses++] = (struct pause_frame){
+	assert(at < link->pause_cap);
+	link->lane_pauses[parity] =
+		widened(link->lane_pauses[parity], &link->pause_room[parity], at + 1, sizeof(*link->lane_pauses[parity]));
+	link->lane_pauses[parity][at] = (struct pause_frame){
 		.time_ps = done_ps + link->delay_ps,
 		.prio_mask = prio_mask,
 		.xoff = xoff,
 	};
+	link->npauses[parity]++;
 }
 
 struct link_passed
 link_passed(const struct link *link, const struct pkt *p)
 {
-	uint64_t behind = link->ready_filled - (uint64_t)(p - link->ready);
+	const struct pkt *end = link->ready + link->ready_head + link->nready;
 
-	assert(p >= link->ready && p < link->ready + link->ready_filled);
-	return (struct link_passed){ link->sent_frames - behind, link->received_frames - behind };
+	assert(p >= link->ready && p < end);
+	return (struct link_passed){ link->sent_frames - (uint64_t)(end - p), link->received_frames - (uint64_t)(end - p) };
 }
 
 uint32_t
-link_arrivals(struct link *link, uint64_t end_ps, struct pkt **pkts)
+link_arrivals_before(const struct link *link, uint64_t end_ps)
 {
-	uint32_t lo = link->ready_head, hi = link->ready_tail;
+	const struct pkt *first = link->ready + link->ready_head;
+	uint32_t n = link->nready;
 
-	*pkts = link->ready + lo;
-	if (lo == hi || link->ready[hi - 1].time_ps < end_ps)
-		return hi - lo;
 	/* The usual leftover is a frame or two: look from the end. */
-	while (hi > lo && link->ready[hi - 1].time_ps >= end_ps) {
-		if (hi - lo > 64 && link->ready[hi - 64].time_ps >= end_ps)
-			hi -= 63;
-		hi--;
+	while (n > 0 && first[n - 1].time_ps >= end_ps) {
+		if (n > 64 && first[n - 64].time_ps >= end_ps)
+			n -= 63;
+		n--;
 	}
-	return hi - lo;
+	return n;
 }
 
 uint32_t
-link_pauses(const struct link *link, uint64_t end_ps, const struct pause_frame **pauses)
+link_pauses_before(const struct link *link, uint64_t end_ps)
 {
-	uint32_t n = 0, left = link->pauses_tail - link->pauses_head;
+	const struct pause_frame *pauses = link->ready_pauses + link->pauses_head;
+	uint32_t n = 0;
 
-	*pauses = link->ready_pauses + link->pauses_head;
-	while (n < left && (*pauses)[n].time_ps < end_ps)
+	while (n < link->nready_pauses && pauses[n].time_ps < end_ps)
 		n++;
 	return n;
 }
 
-void
-link_consume(struct link *link, uint32_t npkts, uint32_t npauses)
+/* Nothing is left in the ready array: it is the next sender's. Headers beside it make it the link's own. */
+static inline void
+give_ready_back(struct link *link)
 {
-	link->ready_head += npkts;
-	link->pauses_head += npauses;
-	if (link->ready_head == link->ready_tail)
-		link->ready_head = link->ready_tail = 0;
+	if (link->ready == NULL || link->inband)
+		return;
+	frames_give(link->rx_pool, (struct link_frames){ link->ready + LINK_LEAD, link->ready_room });
+	link->ready = NULL;
+}
+
+void
+link_consumed(struct link *link)
+{
+	give_ready_back(link);
 }
 
 void
 link_in_flight(const struct link *link, uint64_t *packets, uint64_t *bytes)
 {
-	for (uint32_t i = link->ready_head; i < link->ready_tail; i++, (*packets)++)
-		*bytes += link->ready[i].wire_bytes;
+	for (uint32_t i = 0; i < link->nready; i++, (*packets)++)
+		*bytes += link->ready[link->ready_head + i].wire_bytes;
 	for (uint32_t lane = 0; lane < 2; lane++)
 		for (uint32_t i = 0; i < link->lane[lane].npkts; i++, (*packets)++)
 			*bytes += link->lane[lane].pkts[i].wire_bytes;
@@ -143,11 +289,46 @@ link_in_flight(const struct link *link, uint64_t *packets, uint64_t *bytes)
 static void
 release_all(struct link *link)
 {
-	for (uint32_t i = link->ready_head; i < link->ready_tail; i++)
-		body_release(link->bodies, &link->ready[i]);
+	for (uint32_t i = 0; i < link->nready; i++)
+		body_release(link->bodies, &link->ready[link->ready_head + i]);
 	for (uint32_t lane = 0; lane < 2; lane++)
 		for (uint32_t i = 0; i < link->lane[lane].npkts; i++)
 			body_release(link->bodies, &link->lane[lane].pkts[i]);
+}
+
+void
+link_set_rate(struct link *link, uint64_t rate_bps)
+{
+	uint64_t pause_ps = units_serialize_ps(link->pause_bytes, rate_bps, link->quantum_ps);
+
+	link->rate_bps = rate_bps;
+	link->pause_ps = pause_ps != 0 ? pause_ps : 1;
+}
+
+void
+link_set_loss(struct link *link, double share)
+{
+	link->loss = share;
+	link->lossy = link->loss > 0 || link->corruption > 0;
+}
+
+void
+link_set_corruption(struct link *link, double share, uint64_t burst_ps)
+{
+	link->corruption = share;
+	link->burst_ps = burst_ps;
+	link->lossy = link->loss > 0 || link->corruption > 0;
+}
+
+void
+link_empty_lane(struct link *link, uint32_t parity)
+{
+	struct link_lane *lane = &link->lane[parity];
+
+	link->sent_frames += lane->npkts;
+	link->sent_bytes += link_bytes_of(lane->pkts, lane->npkts);
+	link_count_pauses(link->sent_pauses, link->lane_pauses[parity], link->npauses[parity], 1);
+	lane->npkts = link->npauses[parity] = 0;
 }
 
 void
@@ -158,25 +339,29 @@ link_set_down(struct link *link, bool down)
 		return;
 	link_in_flight(link, &link->down_packets, &link->down_bytes);
 	release_all(link);
-	link->received_frames -= link->ready_tail - link->ready_head;
-	link->received_bytes -= link_bytes_of(link->ready + link->ready_head, link->ready_tail - link->ready_head);
-	link_count_pauses(link->received_pauses, link->ready_pauses + link->pauses_head,
-			  link->pauses_tail - link->pauses_head, UINT64_MAX);
-	link->ready_head = link->ready_tail = link->ready_filled = 0;
-	link->pauses_head = link->pauses_tail = 0;
-	for (uint32_t lane = 0; lane < 2; lane++) {
-		link->sent_frames += link->lane[lane].npkts;
-		link->sent_bytes += link_bytes_of(link->lane[lane].pkts, link->lane[lane].npkts);
-		link_count_pauses(link->sent_pauses, link->lane[lane].pauses, link->lane[lane].npauses, 1);
-		link->lane[lane].npkts = link->lane[lane].npauses = 0;
+	link->received_frames -= link->nready;
+	if (link->nready != 0)
+		link->received_bytes -= link_bytes_of(link->ready + link->ready_head, link->nready);
+	link_count_pauses(link->received_pauses, link->ready_pauses + link->pauses_head, link->nready_pauses, UINT64_MAX);
+	link->ready_head = link->nready = 0;
+	link->pauses_head = link->nready_pauses = 0;
+	link->pauses_ready = false;
+	give_ready_back(link);
+	for (uint32_t i = 0; i < 2; i++) {
+		struct link_lane *lane = &link->lane[i];
+
+		link_empty_lane(link, i);
+		if (lane->room != 0)
+			frames_give(link->pool, (struct link_frames){ lane->pkts, lane->room });
+		*lane = (struct link_lane){ 0 };
 	}
 }
 
 uint64_t
 link_ready_ps(const struct link *link)
 {
-	uint64_t pkt = link->ready_head < link->ready_tail ? link->ready[link->ready_head].time_ps : TIME_NEVER;
-	uint64_t pause = link->pauses_head < link->pauses_tail ? link->ready_pauses[link->pauses_head].time_ps : TIME_NEVER;
+	uint64_t pkt = link->nready != 0 ? link->ready[link->ready_head].time_ps : TIME_NEVER;
+	uint64_t pause = link->pauses_ready ? link->ready_pauses[link->pauses_head].time_ps : TIME_NEVER;
 
 	return pkt < pause ? pkt : pause;
 }
@@ -186,7 +371,7 @@ link_sent_ps(const struct link *link, uint32_t parity)
 {
 	const struct link_lane *lane = &link->lane[parity];
 	uint64_t pkt = lane->npkts != 0 ? lane->pkts[0].time_ps : TIME_NEVER;
-	uint64_t pause = lane->npauses != 0 ? lane->pauses[0].time_ps : TIME_NEVER;
+	uint64_t pause = link->npauses[parity] != 0 ? link->lane_pauses[parity][0].time_ps : TIME_NEVER;
 
 	return pkt < pause ? pkt : pause;
 }
@@ -195,43 +380,37 @@ int
 link_init(struct link *link, const struct link_config *config)
 {
 	uint64_t frame_ps = units_serialize_ps(config->min_frame_bytes, config->rate_bps, config->quantum_ps);
-	uint64_t pause_ps = units_serialize_ps(config->pause_bytes, config->rate_bps, config->quantum_ps);
 
 	memset(link, 0, sizeof(*link));
-	link->rate_bps = config->rate_bps;
 	link->quantum_ps = config->quantum_ps;
 	link->delay_ps = config->delay_ps;
 	link->rx_port = config->rx_port;
 	link->inband = config->inband;
 	link->bodies = config->bodies;
-	link->pause_ps = pause_ps != 0 ? pause_ps : 1;
+	link->pause_bytes = config->pause_bytes;
+	link_set_rate(link, config->rate_bps);
 	frame_ps = frame_ps != 0 ? frame_ps : 1;
 	/* Frames that start in one window, plus the one in flight; pauses that fall due in it. */
 	link->lane_cap = (uint32_t)(config->window_ps / frame_ps) + 2;
 	/* A receiver asks for XOFF once an arrival at most, for XON once each; a storm as fast as the wire takes it. */
 	link->pause_cap = 2 * link->lane_cap + (uint32_t)(config->window_ps / link->pause_ps) + 32;
-	/* Arrays begin with room for a window of full frames, and grow. */
-	link->ready_cap = LINK_LEAD + min_u32(link->lane_cap, FIRST_FRAMES);
+	/* Arrays begin small, and grow. */
 	link->pauses_cap = FIRST_PAUSES;
-	link->ready = malloc(link->ready_cap * sizeof(*link->ready));
-	link->ready_pauses = malloc(link->pauses_cap * sizeof(*link->ready_pauses));
+	link->ready_pauses = malloc(FIRST_PAUSES * sizeof(*link->ready_pauses));
+	link->ints_cap = FIRST_FRAMES;
 	if (config->inband)
-		link->ready_ints = malloc(link->ready_cap * sizeof(*link->ready_ints));
+		link->ready_ints = malloc(link->ints_cap * sizeof(*link->ready_ints));
 	for (uint32_t lane = 0; lane < 2; lane++) {
-		struct pkt *pkts = malloc(link->ready_cap * sizeof(*pkts));
-
-		link->lane[lane].pkts = pkts != NULL ? pkts + LINK_LEAD : NULL;
-		link->lane_room[lane] = link->ready_cap - LINK_LEAD;
 		link->pause_room[lane] = FIRST_PAUSES;
-		link->lane[lane].pauses = malloc(FIRST_PAUSES * sizeof(struct pause_frame));
+		link->lane_pauses[lane] = malloc(FIRST_PAUSES * sizeof(struct pause_frame));
 		if (config->inband)
 			link->lane_ints[lane] = malloc(link->lane_cap * sizeof(struct int_header));
-		if (link->lane[lane].pkts == NULL || link->lane[lane].pauses == NULL ||
-		    (config->inband && link->lane_ints[lane] == NULL))
+		if (link->lane_pauses[lane] == NULL || (config->inband && link->lane_ints[lane] == NULL))
 			goto fail;
 	}
-	if (link->ready == NULL || link->ready_pauses == NULL || (config->inband && link->ready_ints == NULL))
+	if (link->ready_pauses == NULL || (config->inband && link->ready_ints == NULL))
 		goto fail;
+	link->pool = link->rx_pool = config->pool;
 	link->flows = config->flows;
 	link->loss_stream = pkt_chance_stream(config->seed, PKT_CHANCE_LOSS, config->id);
 	link->corruption_stream = pkt_chance_stream(config->seed, PKT_CHANCE_CORRUPTION, config->id);
@@ -247,9 +426,8 @@ link_fini(struct link *link)
 {
 	release_all(link);
 	for (uint32_t lane = 0; lane < 2; lane++) {
-		if (link->lane[lane].pkts != NULL)
-			free(link->lane[lane].pkts - LINK_LEAD);
-		free(link->lane[lane].pauses);
+		frames_free((struct link_frames){ link->lane[lane].pkts, 0 });
+		free(link->lane_pauses[lane]);
 		free(link->lane_ints[lane]);
 	}
 	free(link->ready);
@@ -264,14 +442,13 @@ link_fini(struct link *link)
 static void
 link_compact(struct link *link, uint32_t room)
 {
-	uint32_t left = link->ready_tail - link->ready_head;
+	uint32_t left = link->nready;
 
-	if (link->ready_head != 0 && (left <= 16 || link->ready_tail + room > link->ready_cap)) {
+	if (link->ready_head != 0 && (left <= 16 || link->ready_head + left + room > LINK_LEAD + link->ready_room)) {
 		memmove(link->ready, link->ready + link->ready_head, left * sizeof(*link->ready));
 		if (link->inband)
 			memmove(link->ready_ints, link->ready_ints + link->ready_head, left * sizeof(*link->ready_ints));
 		link->ready_head = 0;
-		link->ready_tail = left;
 	}
 }
 
@@ -282,31 +459,36 @@ link_compact(struct link *link, uint32_t room)
 static void
 link_reserve(struct link *link, const struct link_lane *lane)
 {
-	uint32_t held, need, cap = link->ready_cap;
+	struct link_frames frames;
+	uint32_t held, need;
 
-	link_compact(link, lane->npkts);
+	if (link->ready == NULL) {
+		frames = frames_take(link->rx_pool);
+	} else {
+		link_compact(link, lane->npkts);
+		frames = (struct link_frames){ link->ready + LINK_LEAD, link->ready_room };
+	}
 	/* Twice what it holds, so that compaction is rare. */
-	held = 2 * (link->ready_tail - link->ready_head + lane->npkts);
-	need = link->ready_tail + lane->npkts;
-	need = held > need ? held : need;
-	link->ready = widened(link->ready, &link->ready_cap, need, sizeof(*link->ready));
+	held = 2 * (link->nready + lane->npkts);
+	need = max_u32(held, link->ready_head + link->nready + lane->npkts);
+	if (need > frames.room)
+		frames = frames_widen(frames, need);
+	link->ready = frames.pkts - LINK_LEAD;
+	link->ready_room = frames.room;
 	if (link->inband)
-		link->ready_ints = widened(link->ready_ints, &cap, need, sizeof(*link->ready_ints));
+		link->ready_ints = widened(link->ready_ints, &link->ints_cap, need, sizeof(*link->ready_ints));
 }
 
 static void
-link_reserve_pauses(struct link *link, const struct link_lane *lane)
+link_reserve_pauses(struct link *link, uint32_t more)
 {
-	uint32_t left = link->pauses_tail - link->pauses_head;
+	uint32_t left = link->nready_pauses;
 
 	if (link->pauses_head != 0) {
 		memmove(link->ready_pauses, link->ready_pauses + link->pauses_head, left * sizeof(*link->ready_pauses));
 		link->pauses_head = 0;
-		link->pauses_tail = left;
 	}
-	if (lane->npauses != 0)
-		link->ready_pauses = widened(link->ready_pauses, &link->pauses_cap, link->pauses_tail + lane->npauses,
-					     sizeof(*link->ready_pauses));
+	link->ready_pauses = widened(link->ready_pauses, &link->pauses_cap, left + more, sizeof(*link->ready_pauses));
 }
 
 /* @param unit  its chance @return when something arrives that a whole cable would bring at time_ps */
@@ -326,7 +508,7 @@ link_stretch_frame(struct link *link, struct pkt *p)
 {
 	uint64_t free_ps = 0;
 
-	if (link->ready_tail != link->ready_head)
+	if (link->nready != 0)
 		free_ps = p[-1].time_ps + units_serialize_ps(p->wire_bytes, link->rate_bps, link->quantum_ps);
 	p->time_ps = link_stretch(link, p->time_ps, pkt_chance(link->delay_stream, link->flows, p));
 	if (p->time_ps < free_ps)
@@ -336,11 +518,31 @@ link_stretch_frame(struct link *link, struct pkt *p)
 static void
 link_stretch_pause(struct link *link, struct pause_frame *pause)
 {
-	uint64_t before_ps = link->pauses_tail != link->pauses_head ? pause[-1].time_ps : 0;
+	uint64_t before_ps = link->nready_pauses != 0 ? pause[-1].time_ps : 0;
 
 	pause->time_ps = link_stretch(link, pause->time_ps, pkt_chance_unit(prng_mix(link->delay_stream ^ pause->time_ps)));
 	if (pause->time_ps < before_ps)
 		pause->time_ps = before_ps;
+}
+
+/* Is a frame lost by the fault? */
+static inline bool
+loses(const struct link *link, const struct pkt *p)
+{
+	return link->loss > 0 && (link->loss_types == 0 || (link->loss_types >> p->type & 1) != 0) &&
+	       pkt_chance(link->loss_stream, link->flows, p) < link->loss;
+}
+
+/* Is it damaged? Bursts are of the cable, and of no packet: which they are does not depend on who sends. */
+static inline bool
+corrupts(const struct link *link, const struct pkt *p)
+{
+	if (link->corruption <= 0)
+		return false;
+	if (link->burst_ps == 0)
+		return pkt_chance(link->corruption_stream, link->flows, p) < link->corruption;
+	return pkt_chance_unit(prng_mix(link->corruption_stream + p->time_ps / link->burst_ps * 0x9e3779b97f4a7c15ULL)) <
+	       link->corruption;
 }
 
 static void
@@ -348,9 +550,9 @@ link_receive_faulty(struct link *link, const struct link_lane *lane, const struc
 {
 	link->faulty_packets += lane->npkts;
 	for (uint32_t i = 0; i < lane->npkts; i++) {
-		struct pkt *p = &link->ready[link->ready_tail];
+		struct pkt *p = &link->ready[link->ready_head + link->nready];
 
-		if (link->loss > 0 && pkt_chance(link->loss_stream, link->flows, &lane->pkts[i]) < link->loss) {
+		if (loses(link, &lane->pkts[i])) {
 			link->injected_packets++;
 			link->injected_bytes += lane->pkts[i].wire_bytes;
 			link->received_frames += link->silent;
@@ -360,36 +562,34 @@ link_receive_faulty(struct link *link, const struct link_lane *lane, const struc
 		}
 		*p = lane->pkts[i];
 		if (ints != NULL)
-			link->ready_ints[link->ready_tail] = ints[i];
+			link->ready_ints[link->ready_head + link->nready] = ints[i];
 		if (link->stretched)
 			link_stretch_frame(link, p);
-		if (link->corruption > 0 &&
-		    pkt_chance(link->corruption_stream, link->flows, &lane->pkts[i]) < link->corruption) {
+		if (corrupts(link, &lane->pkts[i])) {
 			p->flags |= PKT_CORRUPT;
 			link->corrupted_packets++;
 			link->damaged = true;
 		}
 		link->received_bytes += p->wire_bytes;
-		link->ready_tail++;
+		link->nready++;
 	}
 }
 
-/* What a lane holds becomes the ready queue, behind the few frames that are left there. */
+/* A lane's array becomes the ready queue, with the few frames that were left before its own. */
 static inline void
-link_swap(struct link *link, uint32_t parity, uint32_t left)
+link_swap(struct link *link, struct link_lane *lane)
 {
-	struct link_lane *lane = &link->lane[parity];
-	struct pkt *ready = link->ready;
-	uint32_t cap = link->ready_cap;
+	uint32_t left = link->nready;
 
 	for (uint32_t i = 0; i < left; i++)
-		lane->pkts[(int64_t)i - left] = ready[link->ready_head + i];
+		lane->pkts[(int64_t)i - left] = link->ready[link->ready_head + i];
+	give_ready_back(link);
 	link->ready = lane->pkts - LINK_LEAD;
-	link->ready_cap = LINK_LEAD + link->lane_room[parity];
+	link->ready_room = lane->room;
 	link->ready_head = LINK_LEAD - left;
-	link->ready_tail = LINK_LEAD + lane->npkts;
-	lane->pkts = ready + LINK_LEAD;
-	link->lane_room[parity] = min_u32(cap - LINK_LEAD, link->lane_cap);
+	link->nready = left + lane->npkts;
+	lane->pkts = NULL;
+	lane->room = 0;
 }
 
 /*
@@ -401,73 +601,73 @@ link_copy(struct link *link, uint32_t parity, bool faulty)
 {
 	const struct link_lane *lane = &link->lane[parity];
 	const struct int_header *ints = link->inband ? link->lane_ints[parity] : NULL;
-	uint32_t arrived;
+	uint32_t left = link->nready, at;
 
 	link_reserve(link, lane);
-	arrived = link->ready_tail;
+	at = link->ready_head + left;
 	if (faulty) {
 		link_receive_faulty(link, lane, ints);
 	} else {
-		memcpy(link->ready + link->ready_tail, lane->pkts, lane->npkts * sizeof(*lane->pkts));
+		memcpy(link->ready + at, lane->pkts, lane->npkts * sizeof(*lane->pkts));
 		if (ints != NULL)
-			memcpy(link->ready_ints + link->ready_tail, ints, lane->npkts * sizeof(*ints));
-		link->ready_tail += lane->npkts;
+			memcpy(link->ready_ints + at, ints, lane->npkts * sizeof(*ints));
+		link->nready += lane->npkts;
 	}
-	return link->ready_tail - arrived;
+	return link->nready - left;
 }
 
 /* @param parity  of the lane. @return frames that arrive */
 static inline uint32_t
 link_take_frames(struct link *link, uint32_t parity, uint64_t bytes)
 {
-	const struct link_lane *lane = &link->lane[parity];
-	uint32_t left = link->ready_tail - link->ready_head;
-	bool faulty = link->loss > 0 || link->corruption > 0 || link->stretched;
+	struct link_lane *lane = &link->lane[parity];
+	bool faulty = link->lossy || link->stretched;
 
 	link->received_bytes += faulty ? 0 : bytes;
-	if (__builtin_expect(faulty || link->inband || left > LINK_LEAD || left > lane->npkts, 0))
+	if (__builtin_expect(faulty || link->inband || link->nready > LINK_LEAD, 0))
 		return link_copy(link, parity, faulty);
-	link_swap(link, parity, left);
+	link_swap(link, lane);
 	return lane->npkts;
 }
 
 static __attribute__((noinline)) void
-link_take_pauses(struct link *link, const struct link_lane *lane)
+link_take_pauses(struct link *link, uint32_t parity)
 {
-	link_reserve_pauses(link, lane);
-	for (uint32_t i = 0; i < lane->npauses; i++) {
-		struct pause_frame *pause = &link->ready_pauses[link->pauses_tail];
+	const struct pause_frame *pauses = link->lane_pauses[parity];
+	uint32_t count = link->npauses[parity];
 
-		*pause = lane->pauses[i];
+	link_reserve_pauses(link, count);
+	for (uint32_t i = 0; i < count; i++) {
+		struct pause_frame *pause = &link->ready_pauses[link->nready_pauses];
+
+		*pause = pauses[i];
 		if (__builtin_expect(link->stretched, 0))
 			link_stretch_pause(link, pause);
-		link->pauses_tail++;
+		link->nready_pauses++;
 	}
-	link_count_pauses(link->sent_pauses, lane->pauses, lane->npauses, 1);
-	link_count_pauses(link->received_pauses, lane->pauses, lane->npauses, 1);
+	link->pauses_ready = link->nready_pauses != 0;
+	link_count_pauses(link->sent_pauses, pauses, count, 1);
+	link_count_pauses(link->received_pauses, pauses, count, 1);
+	link->npauses[parity] = 0;
 }
 
 void
 link_receive(struct link *link, uint32_t parity)
 {
-	struct link_lane *lane = &link->lane[parity ^ 1];
-	uint32_t npkts = lane->npkts;
+	uint32_t sent = parity ^ 1, npkts = link->lane[sent].npkts;
 	uint64_t bytes;
 
-	if (npkts == 0 && lane->npauses == 0)
+	if (npkts == 0 && link->npauses[sent] == 0)
 		return;
-	if (link->stretched && link->extra_ps == 0 && link->jitter_ps == 0 && link->ready_head == link->ready_tail &&
-	    link->pauses_head == link->pauses_tail)
+	if (link->stretched && link->extra_ps == 0 && link->jitter_ps == 0 && link->nready == 0 && !link->pauses_ready)
 		link->stretched = false;
 	if (npkts != 0) {
-		bytes = link_bytes_of(lane->pkts, npkts);
-		link->received_frames += link_take_frames(link, parity ^ 1, bytes);
+		bytes = link_bytes_of(link->lane[sent].pkts, npkts);
+		link->received_frames += link_take_frames(link, sent, bytes);
 		link->sent_bytes += bytes;
+		link->sent_frames += npkts;
+		link->lane[sent].npkts = 0;
 	}
-	if (__builtin_expect(lane->npauses != 0, 0))
-		link_take_pauses(link, lane);
-	link->sent_frames += npkts;
-	link->ready_filled = link->ready_tail;
-	lane->npkts = 0;
-	lane->npauses = 0;
+	if (__builtin_expect(link->npauses[sent] != 0, 0))
+		link_take_pauses(link, sent);
 }

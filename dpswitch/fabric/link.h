@@ -20,54 +20,80 @@ struct pause_frame {
 
 #define LINK_LEAD 16 /* frames that may stand before those of a lane when it is taken in */
 
+/* An array of frames: pkts stands behind room for LINK_LEAD. */
+struct link_frames {
+	struct pkt *pkts;
+	uint32_t room;
+};
+
+/*
+ * Arrays that no cable has frames in, of one lcore: cables of its senders take them, those of its receivers give them
+ * back. The one given back last is taken next, as it is in the nearest cache. Zero-initialise.
+ */
+struct link_pool {
+	struct link_frames *free; /* [cap] */
+	uint32_t count, cap;
+};
+
+void link_pool_fini(struct link_pool *pool);
+/* Moves arrays to another lcore's pool, between windows: as many as one has more than the other, halved. */
+void link_pool_even(struct link_pool *a, struct link_pool *b);
+
 /*
  * The sender's node writes lane[window & 1] during a window, the receiver's node takes it in during the next one; the
  * window barrier between them is the only synchronisation. What arrives later than the window waits in ready[].
- * A lane holds at most what the link's rate allows in a window; overrunning that is a programming error. Its array begins
- * with less, and grows: most windows have frames of full size, and the arrays of many links share pages then.
+ * A lane holds at most what the link's rate allows in a window; overrunning that is a programming error. It has an array
+ * while it has frames. That begins small, and grows: most windows have frames of full size.
  */
 struct link_lane {
-	struct pkt *pkts; /* behind room for LINK_LEAD */
-	struct pause_frame *pauses;
-	uint32_t npkts, npauses;
+	struct pkt *pkts; /* of struct link_frames; NULL: room is 0 */
+	uint32_t npkts;
+	uint32_t room; /* 0: no frame since the lane was taken in, or the link is down */
 };
 
 struct link {
-	/* One cache line is all that is looked at while the link is idle. Sender: */
+	/* One cache line is all that a sender touches, and all that is looked at while the link is idle. Sender: */
 	_Alignas(64) struct link_lane lane[2];
+	uint32_t npauses[2]; /* by lane */
 	/* receiver */
-	uint32_t ready_head, ready_tail;
-	uint32_t pauses_head, pauses_tail;
-	/*
-	 * A second cache line is read while the link is busy. It is not written within a window, except to grow the
-	 * ready queue.
-	 */
-	uint64_t delay_ps;     /* cable delay + receiver pipeline latency */
-	uint32_t lane_room[2]; /* frames that each lane's array holds */
-	bool down;             /* faults: nothing crosses; set with link_set_down() */
-	bool stretched;        /* frames may be in flight that were delayed by a fault: none overtakes them */
-	bool damaged;          /* frames have been corrupted */
-	bool inband;           /* packets may have PKT_INT */
-	uint32_t ready_cap;
-	struct pkt *ready;             /* changes places with a lane's array: what a lane holds is not copied */
-	struct int_header *ready_ints; /* [ready_cap] beside ready, if inband */
-	struct pause_frame *ready_pauses;
-	double loss;       /* faults, written between windows only: probability that a frame is lost */
-	double corruption; /* that a frame's ICRC breaks */
-	/* A third of the receiver's. Counters of the MACs at both ends, as of the last window taken in: */
+	uint32_t nready;   /* not yet consumed */
+	bool pauses_ready; /* nready_pauses is not 0 */
+	/* read by both */
+	bool down; /* faults: nothing crosses; set with link_set_down() */
+	/* sender */
+	uint64_t delay_ps;      /* cable delay + receiver pipeline latency */
+	struct link_pool *pool; /* of its lcore; NULL: arrays are allocated one by one */
+	/* A second cache line is the receiver's. */
+	struct pkt *ready; /* the array of the lane that was taken in last; NULL: nothing is left of it */
+	uint32_t ready_head, ready_room;
+	/* Counters of the MACs at both ends, as of the last window taken in. */
 	uint64_t sent_frames, received_frames, sent_bytes, received_bytes;
-	uint32_t ready_filled; /* frames that stood in ready[] then */
-	uint32_t pauses_cap;   /* of ready_pauses */
-	/* the rest: faults, written between windows only */
+	struct link_pool *rx_pool; /* as pool */
+	bool stretched;            /* frames may be in flight that were delayed by a fault: none overtakes them */
+	bool lossy;                /* loss or corruption is not 0 */
+	bool damaged;              /* frames have been corrupted */
+	bool inband;               /* packets may have PKT_INT */
+	/* the rest: PAUSE frames, and headers beside packets, if inband */
+	struct pause_frame *lane_pauses[2], *ready_pauses;
+	uint32_t pause_room[2];                          /* PAUSE frames that each lane's array holds */
+	uint32_t pauses_head, nready_pauses, pauses_cap; /* of ready_pauses */
+	struct int_header *lane_ints[2];                 /* [lane_cap] beside the lanes' packets */
+	struct int_header *ready_ints;                   /* [ints_cap] beside ready */
+	uint32_t ints_cap;
+	/* faults, written between windows only */
+	double loss;                  /* probability that a frame is lost: link_set_loss() */
+	double corruption;            /* that a frame's ICRC breaks: link_set_corruption() */
 	uint64_t extra_ps, jitter_ps; /* added to the delay, always and at most */
+	uint32_t loss_types;          /* bit t: packets of enum pkt_type t alone; 0: all */
+	uint64_t burst_ps;            /* corruption is of whole intervals of this length; 0: of frames */
 	bool silent;                  /* lost frames are lost behind the receiver's MAC, which has counted them */
 	/* configuration */
 	uint64_t rate_bps;
-	uint64_t quantum_ps;          /* of serialization times */
-	uint64_t pause_ps;            /* serialization time of a PAUSE frame */
+	uint64_t quantum_ps; /* of serialization times */
+	uint64_t pause_ps;   /* serialization time of a PAUSE frame */
+	uint32_t pause_bytes;
 	uint32_t rx_port;             /* global port id at the receiver */
 	uint32_t lane_cap, pause_cap; /* most frames, and PAUSE frames, that are sent in a window */
-	uint32_t pause_room[2];       /* PAUSE frames that each lane's array holds */
 	struct bodies *bodies;        /* of packets that are lost here; NULL: none has bytes */
 	/* receiver */
 	const struct flow_table *flows; /* for chance; may be NULL */
@@ -78,12 +104,16 @@ struct link {
 	/* 802.1Qbb frames by class: counters of the MACs, as of the last window taken in */
 	uint64_t sent_pauses[8], received_pauses[8];
 	/* sender */
-	struct int_header *lane_ints[2];   /* [lane_cap] beside the lanes' packets, if inband */
 	uint64_t down_packets, down_bytes; /* sent into, or in flight on, a link that was down */
 };
 
-/* Doubles a lane's full array. Sender only. Memory exhaustion ends the program with a message. */
-void link_widen(struct link *link, uint32_t parity);
+_Static_assert(offsetof(struct link, ready) == 64 && offsetof(struct link, lane_pauses) == 128,
+	       "a sender touches one cache line, a receiver two");
+
+/* Makes room for one more frame of a full lane. Sender only. @return false: the link is down */
+bool link_widen(struct link *link, uint32_t parity);
+/* link_send() to a lane that is full, or has no array. */
+void link_send_wider(struct link *link, uint32_t parity, const struct pkt *p, uint64_t done_ps);
 
 /* Sends a frame whose last bit leaves at done_ps; p is a copy that belongs to the link. */
 static inline void
@@ -92,14 +122,10 @@ link_send(struct link *link, uint32_t parity, const struct pkt *p, uint64_t done
 	struct link_lane *lane = &link->lane[parity];
 	struct pkt *slot;
 
-	if (__builtin_expect(link->down, 0)) {
-		link->down_packets++;
-		link->down_bytes += p->wire_bytes;
-		body_release(link->bodies, p);
+	if (__builtin_expect(lane->npkts == lane->room, 0)) {
+		link_send_wider(link, parity, p, done_ps);
 		return;
 	}
-	if (__builtin_expect(lane->npkts == link->lane_room[parity], 0))
-		link_widen(link, parity);
 	slot = &lane->pkts[lane->npkts++];
 	*slot = *p;
 	slot->time_ps = done_ps + link->delay_ps;
@@ -115,10 +141,8 @@ link_place(struct link *link, uint32_t parity)
 {
 	struct link_lane *lane = &link->lane[parity];
 
-	if (__builtin_expect(link->down, 0))
+	if (__builtin_expect(lane->npkts == lane->room, 0) && !link_widen(link, parity))
 		return NULL;
-	if (__builtin_expect(lane->npkts == link->lane_room[parity], 0))
-		link_widen(link, parity);
 	return &lane->pkts[lane->npkts++];
 }
 
@@ -147,10 +171,7 @@ void link_send_pause(struct link *link, uint32_t parity, uint8_t prio_mask, bool
 static inline bool
 link_is_idle(const struct link *link, uint32_t parity)
 {
-	const struct link_lane *lane = &link->lane[parity ^ 1];
-
-	return (lane->npkts | lane->npauses) == 0 && link->ready_head == link->ready_tail &&
-	       link->pauses_head == link->pauses_tail;
+	return (link->lane[parity ^ 1].npkts | link->npauses[parity ^ 1] | link->nready | link->pauses_ready) == 0;
 }
 
 /*
@@ -159,11 +180,58 @@ link_is_idle(const struct link *link, uint32_t parity)
  */
 void link_receive(struct link *link, uint32_t parity);
 
+/* What link_arrivals() and link_pauses() do where not all of a ready queue arrives in the window. */
+uint32_t link_arrivals_before(const struct link *link, uint64_t end_ps);
+uint32_t link_pauses_before(const struct link *link, uint64_t end_ps);
+/* The ready queue is empty: its array is the next sender's. */
+void link_consumed(struct link *link);
+
 /* Arrivals before end_ps: *pkts points at the first, the receiver's to change. @return how many */
-uint32_t link_arrivals(struct link *link, uint64_t end_ps, struct pkt **pkts);
-uint32_t link_pauses(const struct link *link, uint64_t end_ps, const struct pause_frame **pauses);
-/* Drops the first npkts and npauses from the ready queues; pointers to them die at the next link_receive(). */
-void link_consume(struct link *link, uint32_t npkts, uint32_t npauses);
+static inline uint32_t
+link_arrivals(const struct link *link, uint64_t end_ps, struct pkt **pkts)
+{
+	uint32_t n = link->nready;
+
+	if (n == 0) { /* nor is there an array */
+		*pkts = NULL;
+		return 0;
+	}
+	*pkts = link->ready + link->ready_head;
+	return (*pkts)[n - 1].time_ps < end_ps ? n : link_arrivals_before(link, end_ps);
+}
+
+static inline uint32_t
+link_pauses(const struct link *link, uint64_t end_ps, const struct pause_frame **pauses)
+{
+	if (__builtin_expect(!link->pauses_ready, 1)) {
+		*pauses = NULL;
+		return 0;
+	}
+	*pauses = link->ready_pauses + link->pauses_head;
+	return link_pauses_before(link, end_ps);
+}
+
+/*
+ * Drops the first npkts and npauses from the ready queues, once a window, when the receiver is done with all of it:
+ * pointers to them die.
+ */
+static inline void
+link_consume(struct link *link, uint32_t npkts, uint32_t npauses)
+{
+	if (npkts != 0) {
+		link->ready_head += npkts;
+		link->nready -= npkts;
+		if (link->nready == 0) {
+			link->ready_head = 0;
+			link_consumed(link);
+		}
+	}
+	if (__builtin_expect(npauses != 0, 0)) {
+		link->pauses_head += npauses;
+		link->nready_pauses -= npauses;
+		link->pauses_ready = link->nready_pauses != 0;
+	}
+}
 
 /* Frames that had left one end of a cable, and arrived at the other, before a certain one. */
 struct link_passed {
@@ -176,6 +244,14 @@ struct link_passed {
  */
 struct link_passed link_passed(const struct link *link, const struct pkt *p);
 
+/* Gives the link another rate, at most that of its configuration, between windows. */
+void link_set_rate(struct link *link, uint64_t rate_bps);
+/* Faults, between windows: a share of the frames, 0 for none. */
+void link_set_loss(struct link *link, double share);
+/* @param burst_ps  frames that arrive in the same interval of this length share their luck; 0: each has its own */
+void link_set_corruption(struct link *link, double share, uint64_t burst_ps);
+/* What a lane holds has been sent, and no receiver takes it in: it is counted, and the lane is empty. Between windows. */
+void link_empty_lane(struct link *link, uint32_t parity);
 /* Takes the link down or up, between windows. Frames in flight when it goes down are lost and counted. */
 void link_set_down(struct link *link, bool down);
 /* Frames and bytes in flight, for the conservation check. Between windows. */
@@ -185,9 +261,7 @@ void link_in_flight(const struct link *link, uint64_t *packets, uint64_t *bytes)
 static inline bool
 link_has_room(const struct link *link, uint32_t parity, bool pause)
 {
-	const struct link_lane *lane = &link->lane[parity];
-
-	return pause ? lane->npauses < link->pause_cap : lane->npkts < link->lane_cap;
+	return pause ? link->npauses[parity] < link->pause_cap : link->lane[parity].npkts < link->lane_cap;
 }
 
 /* When the first frame of the ready queue arrives, TIME_NEVER if it is empty. Receiver only. */
@@ -206,8 +280,9 @@ struct link_config {
 	uint32_t id;                    /* whose chance it is */
 	const struct flow_table *flows; /* for chance: packets' names; NULL: their numbers */
 	uint32_t rx_port;
-	bool inband;           /* packets may have PKT_INT */
-	struct bodies *bodies; /* may be NULL */
+	bool inband;            /* packets may have PKT_INT */
+	struct bodies *bodies;  /* may be NULL */
+	struct link_pool *pool; /* of both ends' lcore, at first; may be NULL */
 };
 
 /* @return 0 or -ENOMEM */

@@ -25,7 +25,7 @@ enum nic_failure {
 };
 
 /* Why its DMA is slow: each of the two adds to the other. */
-enum nic_dma_cause { NIC_DMA_LINK, NIC_DMA_PATH, NIC_DMA_CAUSES };
+enum nic_dma_cause { NIC_DMA_LINK, NIC_DMA_PATH, NIC_DMA_DRAIN /* of what is received alone */, NIC_DMA_CAUSES };
 
 /* All zero: its DMA keeps up with the line. */
 struct nic_dma {
@@ -60,6 +60,8 @@ struct node_ops {
 	 * only waits for arrivals. Called between windows by the node's lcore.
 	 */
 	uint64_t (*next_ps)(const struct node *node);
+	/* After the last window: what it would report unasked later on, into node->records. NULL: nothing. */
+	void (*last_reports)(struct node *node, uint64_t now_ps);
 	/* After the last window: frames and bytes still held, for the conservation check. */
 	void (*held)(const struct node *node, uint64_t *packets, uint64_t *bytes);
 	/* Packets that a port dropped for a reason. */
@@ -79,6 +81,8 @@ struct node_ops {
 	 *              sent a PAUSE: its buffers may still be full. Down: 0
 	 */
 	void (*link_changed)(struct node *node, uint16_t port, uint8_t held, uint64_t now_ps);
+	/* A port's cable has this rate from now on, at most the topology's. NULL: its frames have times of their own. */
+	void (*set_rate)(struct node *node, uint16_t port, uint64_t rate_bps, uint64_t now_ps);
 	/* The routes of the configuration have changed. NULL: a node that routes nothing. */
 	void (*routes_changed)(struct node *node);
 	/*

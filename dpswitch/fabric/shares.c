@@ -116,13 +116,50 @@ shares_look(struct shares *shares, struct node *const *nodes, uint64_t windows)
 	return true;
 }
 
-uint32_t
-shares_nodes(const struct shares *shares, uint32_t lcore, uint32_t *nodes)
+/* The nodes of a group that are here. @return their number */
+static uint32_t
+members_of(const struct shares *shares, uint32_t group, uint32_t *nodes)
 {
+	const struct topo *topo = shares->topo;
+	const struct topo_node *node = &topo->nodes[group];
 	uint32_t count = 0;
 
-	for (uint32_t i = 0; i < shares->topo->nnodes; i++)
-		if (shares->owner[group_of(shares->topo, i)] == lcore && !is_remote(shares, i))
-			nodes[count++] = i;
+	if (node->kind != TOPO_HOST && !is_remote(shares, group))
+		nodes[count++] = group;
+	for (uint16_t port = 0; port < node->nports; port++) {
+		const struct topo_port *cable = topo_port_of(topo, group, port);
+		uint32_t host = cable->peer;
+
+		/* By its first port: it may have several to this switch. */
+		if (topo->nodes[host].kind == TOPO_HOST && topo->nodes[host].first_port == cable->peer_port &&
+		    !is_remote(shares, host))
+			nodes[count++] = host;
+	}
 	return count;
+}
+
+uint32_t
+shares_groups(const struct shares *shares, uint32_t lcore, uint32_t *nodes, struct shares_group *groups)
+{
+	uint32_t ngroups = 0, nnodes = 0;
+
+	for (uint32_t id = 0; id < shares->topo->nnodes; id++) {
+		struct shares_group group = { .from = nnodes, .lcore = lcore };
+		uint32_t at = ngroups;
+
+		if (shares->owner[id] != lcore)
+			continue;
+		group.count = members_of(shares, id, &nodes[nnodes]);
+		if (group.count == 0)
+			continue;
+		for (uint32_t i = 0; i < group.count; i++)
+			group.weight +=
+				shares->seen_packets[nodes[nnodes + i]] + shares->topo->nodes[nodes[nnodes + i]].nports;
+		nnodes += group.count;
+		for (; at > 0 && groups[at - 1].weight < group.weight; at--)
+			groups[at] = groups[at - 1];
+		groups[at] = group;
+		ngroups++;
+	}
+	return ngroups;
 }

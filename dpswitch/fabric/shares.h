@@ -5,8 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "dpswitch/fabric/node.h"
 #include "topo/topo.h"
+
+struct node;
 
 #define FABRIC_MAX_LCORES 64
 /* Between two looks at what nodes have to do. */
@@ -39,8 +40,18 @@ void shares_fini(struct shares *shares);
  */
 bool shares_look(struct shares *shares, struct node *const *nodes, uint64_t windows);
 
-/* Ascending ids of an lcore's nodes. @param nodes  [nnodes] @return how many */
-uint32_t shares_nodes(const struct shares *shares, uint32_t lcore, uint32_t *nodes);
+/* A group of an lcore, which goes through a window as one. */
+struct shares_group {
+	uint32_t from, count; /* among the lcore's nodes */
+	uint32_t lcore;       /* whose pool its links have: that which ran it last */
+	uint64_t weight;      /* packets that it has received, and its ports */
+};
+
+/*
+ * An lcore's nodes group by group, the heaviest first. @param nodes  [nnodes] @param groups  [nnodes]
+ * @return the number of groups
+ */
+uint32_t shares_groups(const struct shares *shares, uint32_t lcore, uint32_t *nodes, struct shares_group *groups);
 
 /*
  * The heaviest group first, each to the lightest lcore; equal ones by their number.

@@ -7,6 +7,7 @@
 struct corruption {
 	struct fault_at_port at;
 	double rate;
+	uint64_t burst_ps;
 };
 
 #define S struct corruption
@@ -14,6 +15,9 @@ static const struct cfg_field fields[] = {
 	FAULT_COMMON_FIELDS,
 	FAULT_AT_PORT_FIELD("Port whose outgoing direction is faulty, \"node:port\""),
 	CFG_FIELD("rate", CFG_FLOAT, offsetof(S, rate), .max = 1, .doc = "Probability that a frame is damaged"),
+	CFG_FIELD("burst", CFG_TIME, offsetof(S, burst_ps), .def = "0ns", .max = 1e12,
+		  .doc = "Errors in bursts, as FEC leaves them: time is divided into intervals of this length, and all "
+			 "frames that arrive in a damaged one are. 0: each frame by itself"),
 };
 
 static const struct cfg_table table = {
@@ -33,7 +37,7 @@ set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
 	const struct corruption *fault = params;
 
 	(void)now_ps;
-	env->fabric->links[fault->at.port_id].corruption = on ? fault->rate : 0;
+	link_set_corruption(&env->fabric->links[fault->at.port_id], on ? fault->rate : 0, fault->burst_ps);
 }
 
 static uint64_t
@@ -48,7 +52,7 @@ rate(const void *params)
 	return ((const struct corruption *)params)->rate;
 }
 
-static const char *const truth_keys[] = { "rate", NULL };
+static const char *const truth_keys[] = { "rate", "burst", NULL };
 
 const struct fault_ops fault_corruption = {
 	.kind = "corruption",

@@ -61,8 +61,8 @@ set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
 	for (uint32_t i = 0; i < 2; i++)
 		link_set_down(&env->fabric->links[ends[i] - env->topo->ports], on);
 	for (uint32_t i = 0; i < 2; i++) {
-		struct node *node = env->fabric->nodes[ends[i]->node], *peer = env->fabric->nodes[ends[1 - i]->node];
-		uint8_t held = on ? 0 : peer->ops->pausing(peer, ends[1 - i]->index);
+		struct node *node = env->fabric->nodes[ends[i]->node];
+		uint8_t held = on ? 0 : fabric_pausing(env->fabric, (uint32_t)(ends[1 - i] - env->topo->ports));
 
 		node->ops->link_changed(node, ends[i]->index, held, now_ps);
 	}

@@ -50,7 +50,9 @@ set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
 {
 	const struct pfc_headroom *fault = params;
 	const struct topo_port *port = &env->topo->ports[fault->at.port_id];
-	const struct account_short how = { .silent = !fault->pfc, .headroom_bytes = fault->headroom_bytes };
+	const struct account_short how = { .classes = UINT8_MAX,
+					   .silent = fault->pfc ? 0 : UINT8_MAX,
+					   .headroom_bytes = fault->headroom_bytes };
 
 	(void)now_ps;
 	switch_misconfigure(switch_of(env->fabric->nodes[port->node]), port->index, on ? &how : NULL);

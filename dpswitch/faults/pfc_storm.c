@@ -74,7 +74,7 @@ check(const void *params, const struct fault_work *work, struct err *err)
 
 const struct fault_ops fault_pfc_storm = {
 	.kind = "pfc-storm",
-	.symptoms = (const char *const[]){ "pfc-storm", "pfc-deadlock", NULL },
+	.symptoms = (const char *const[]){ "pfc-storm", "pfc-watchdog", "pfc-deadlock", NULL },
 	.example = "kind = \"pfc-storm\"; port = \"l0:1\"; start = \"50us\"; duration = \"1ms\";",
 	.table = &table,
 	.resolve = fault_at_port_resolve,

@@ -26,6 +26,7 @@
 #include "common/clock.h"
 #include "common/err.h"
 #include "common/log.h"
+#include "common/minmax.h"
 #include "common/private_dir.h"
 
 /* The arguments of DPDK's EAL: ours, and those that a user adds (--eal), which leave out what of ours they replace. */
@@ -50,18 +51,40 @@ static cpu_set_t process_cpus, lcore_cpus;
 
 static int eal_args_make(struct eal_args *args, const struct lcore_config *config, const char *map, struct err *err);
 
-/* "--lcores" argument: lcore i on the i-th CPU that this process may use. @return lcores placed */
-static uint32_t
-place_lcores(char *buf, size_t cap, uint32_t lcores)
+/* The CPUs of a set, as "0-3,8-11". @return bytes */
+static size_t
+list_cpus(char *buf, size_t cap, const cpu_set_t *cpus)
 {
-	cpu_set_t cpus;
+	size_t used = 0;
+
+	for (int cpu = 0, first; cpu < CPU_SETSIZE; cpu++) {
+		if (!CPU_ISSET(cpu, cpus))
+			continue;
+		for (first = cpu; cpu + 1 < CPU_SETSIZE && CPU_ISSET(cpu + 1, cpus);)
+			cpu++;
+		used += (size_t)snprintf(buf + used, cap - used, "%s%d-%d", used != 0 ? "," : "", first, cpu);
+	}
+	return used;
+}
+
+/*
+ * "--lcores" argument: lcore i on the i-th CPU that this process may use, or all lcores on all of them.
+ * @return lcores placed
+ */
+static uint32_t
+place_lcores(char *buf, size_t cap, const struct lcore_config *config)
+{
 	uint32_t placed = 0;
 	size_t used = 0;
 
-	if (sched_getaffinity(0, sizeof(cpus), &cpus) < 0)
-		return 0;
-	for (int cpu = 0; cpu < CPU_SETSIZE && placed < lcores; cpu++) {
-		if (!CPU_ISSET(cpu, &cpus))
+	if (config->floats) {
+		used = (size_t)snprintf(buf, cap, "(0-%u)@(", config->lcores - 1);
+		used += list_cpus(buf + used, cap - used, &process_cpus);
+		snprintf(buf + used, cap - used, ")");
+		return min_u32(config->lcores, lcore_process_cpus());
+	}
+	for (int cpu = 0; cpu < CPU_SETSIZE && placed < config->lcores; cpu++) {
+		if (!CPU_ISSET(cpu, &process_cpus))
 			continue;
 		used += (size_t)snprintf(buf + used, cap - used, "%s%u@%d", placed != 0 ? "," : "", placed, cpu);
 		placed++;
@@ -123,13 +146,13 @@ int
 lcore_init(const struct lcore_config *config, struct err *err)
 {
 	uint32_t lcores = config->lcores, placed;
-	char map[FABRIC_MAX_LCORES * 12];
+	char map[CPU_SETSIZE * 6 + FABRIC_MAX_LCORES * 12];
 	struct eal_args args;
 
 	if (lcores == 0 || lcores > FABRIC_MAX_LCORES)
 		return err_set(err, -EINVAL, "--lcores %u: give 1 to %u", lcores, FABRIC_MAX_LCORES);
 	sched_getaffinity(0, sizeof(process_cpus), &process_cpus);
-	placed = place_lcores(map, sizeof(map), lcores);
+	placed = place_lcores(map, sizeof(map), config);
 	if (placed < lcores)
 		return err_set(err, -EINVAL,
 			       "--lcores %u: this process may use %u CPUs, and an lcore polls one alone; give at most %u",

@@ -12,13 +12,18 @@
 
 struct lcore_config {
 	uint32_t lcores;
+	/*
+	 * Any lcore may run on any CPU of this process, wherever the kernel finds one idle: for virtual time, and several
+	 * programs on one machine. Else lcore i has the i-th CPU, in each program the same.
+	 */
+	bool floats;
 	uint32_t memory_mb; /* DPDK's, for frames of kernel hosts' ports; 0: LCORE_MEMORY_MB. Only used pages cost any */
 	bool pci;           /* look for NICs: needs privileges and a driver bound to them */
 	const char *eal;    /* further arguments of EAL, as a user wrote them; NULL: none */
 };
 
 /*
- * Starts EAL with the configured lcores, one a CPU. Needs neither hugepages, nor a NIC, nor privileges:
+ * Starts EAL with the configured lcores, not more than CPUs. Needs neither hugepages, nor a NIC, nor privileges:
  * hugepages are used where enough are free (eal_args_make()).
  * @return 0, or -EINVAL with err set when the machine has fewer CPUs than lcores
  */

@@ -11,6 +11,7 @@
 
 #include "common/array.h"
 #include "common/units.h"
+#include "dpswitch/control/counters.h"
 
 /* Of a reply's 16 KB; the rest is punctuation, and what a last row may add. */
 #define ROOM_BYTES 12000u

@@ -9,7 +9,9 @@
  */
 #pragma once
 
-#include "dpswitch/control/counters.h"
+#include "common/err.h"
+
+struct counters;
 
 /*
  * Commands answer from counters, on a thread of DPDK's for every connection. After lcore_init(); one fabric at a time.

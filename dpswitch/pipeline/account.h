@@ -8,6 +8,7 @@
 
 #include "common/pkt.h"
 #include "dpswitch/fabric/node.h"
+#include "dpswitch/pipeline/pools.h"
 #include "dpswitch/pipeline/switch_cfg.h"
 #include "dpswitch/queue/ingress.h"
 
@@ -21,50 +22,81 @@ _Static_assert(TOPO_MAX_PORTS <= 128 && SWITCH_CLASSES <= 8, "ports and classes 
 
 struct sw;
 
-/* PFC that is wrongly configured at an ingress, in all of its classes: what does not fit is dropped, and counted there. */
+/*
+ * An ingress at which classes that are lossless elsewhere in the switch are not, or not by enough: what does not fit is
+ * dropped, and counted there.
+ */
 struct account_short {
-	bool on;
-	bool silent;             /* it never pauses its peer */
+	uint8_t classes;         /* bit p: of class p; 0: none */
+	uint8_t silent;          /* bit p: it never pauses its peer for class p */
+	bool has_planned;        /* headroom is the planned one of each group */
 	uint64_t headroom_bytes; /* behind XOFF, instead of the planned headroom */
+};
+
+/*
+ * The most that an ingress held since it was last reset, between windows. Headroom is exact, and so is all of a window
+ * that is replayed in order; of others it is what they end with.
+ */
+struct account_peak {
+	uint64_t bytes, headroom_bytes; /* in reserve and pool; in headroom */
 };
 
 struct account {
 	/* touched per packet */
-	uint8_t lossless;                     /* bit p: class p is lossless */
-	uint32_t first[SWITCH_CLASSES];       /* of a class: index of its first ingress; all lossy classes are last */
-	uint64_t *arrived_bytes, *left_bytes; /* [(nclasses + 1) * nports] within the window; those of lossy classes are
-						 added up like others, and are not read */
+	uint8_t charged;                /* bit p: class p is charged: it is lossless, or has a priority group */
+	uint32_t first[SWITCH_CLASSES]; /* of a class: index of its first ingress; all that are not charged are last */
+	uint64_t *arrived_bytes, *left_bytes; /* [(nclasses + 1) * nports] within the window; those of classes that are not
+						 charged are added up like others, and are not read */
 	bool quiet;                           /* sums are enough for this window, whatever leaves: no keys */
+	bool pausing;                         /* an ingress pauses its peer, or holds headroom */
+	uint64_t held_bytes;                  /* at the window's start, by all ingresses */
+	uint64_t arriving_bytes;              /* in a window that is not quiet, to all ingresses */
+	uint32_t proven;                      /* ingresses, from the first, that cross no threshold in it */
 	uint64_t *keys;                       /* [keys_cap] runs, each in order: departures as they are handed over */
 	uint32_t nkeys, nruns;
 	/* per window */
 	uint32_t *key_runs; /* [2 * ports] where each run of keys ends */
 	uint64_t *keys_spare;
 	uint32_t keys_cap;
-	uint32_t nclasses; /* lossless classes */
+	uint8_t lossless;  /* bit p: class p is lossless, at some port at least; without pools all that are charged */
+	uint32_t nclasses; /* that are charged */
 	uint32_t nports;
-	bool recheck; /* something changed between windows: look for RESUMEs */
-	struct pfc_params pfc;
-	struct pfc_pool pool;
+	bool recheck;              /* something changed between windows: look for RESUMEs */
+	struct pfc_params *params; /* [nparams] */
+	uint32_t nparams;
+	struct pfc_pool pool;         /* without pools of their own */
+	struct pools *pools;          /* NULL: none are configured */
 	struct pfc_ingress *ingress;  /* [nclasses * nports] */
-	struct account_short *shorts; /* [nports] faults */
-	uint32_t nshorts;
+	struct account_peak *peaks;   /* [nclasses * nports] */
+	struct account_short *shorts; /* [nports] as configured, or by a fault */
 	uint64_t buffer_bytes;
 };
 
 /* @param frames  that can arrive, and that can leave, in one window. @return 0, -EINVAL with err set, -ENOMEM */
-int account_init(struct account *account, const struct switch_config *config, uint16_t nports, uint32_t frames,
+int account_init(struct account *account, const struct switch_config *config, uint32_t node, uint32_t frames,
 		 struct err *err);
 void account_fini(struct account *account);
 /* Headroom of every ingress; the pool is what buffer is left. After the egresses. @return 0, or -EINVAL with err set */
 int account_size(struct sw *sw, struct err *err);
-/* @return headroom with which an ingress, of any class, loses nothing: topo_headroom_bytes(), and what faults may add */
+/* @return headroom with which an ingress, of any class, loses nothing: topo_headroom_bytes() of its cable */
 uint64_t account_headroom_needed(const struct sw *sw, uint16_t port);
+
+static inline const struct pfc_params *
+account_params(const struct account *account, const struct pfc_ingress *in)
+{
+	return &account->params[in->params];
+}
 
 static inline bool
 account_is_lossless(const struct account *account, uint8_t prio)
 {
 	return account->lossless >> prio & 1;
+}
+
+static inline bool
+account_is_charged(const struct account *account, uint8_t prio)
+{
+	return account->charged >> prio & 1;
 }
 
 static inline uint32_t
@@ -80,6 +112,30 @@ account_key(uint64_t offset_ps, bool departure, uint8_t in_port, uint8_t prio, u
 	       (uint64_t)prio << 16 | wire_bytes;
 }
 
+static inline bool
+account_key_departs(uint64_t key)
+{
+	return key >> 26 & 1;
+}
+
+static inline uint16_t
+account_key_port(uint64_t key)
+{
+	return key >> 19 & 0x7f;
+}
+
+static inline uint8_t
+account_key_prio(uint64_t key)
+{
+	return key >> 16 & 7;
+}
+
+static inline uint16_t
+account_key_bytes(uint64_t key)
+{
+	return key & 0xffff;
+}
+
 /* Routing has found an egress for a packet. */
 static inline void
 account_arrive(struct account *account, const struct pkt *p)
@@ -92,6 +148,8 @@ static inline void
 account_withdraw(struct account *account, struct pkt *p)
 {
 	account->arrived_bytes[account_index(account, p->in_port, p->prio)] -= p->wire_bytes;
+	if (account_is_charged(account, p->prio))
+		account->arriving_bytes -= p->wire_bytes;
 	p->in_port = UINT8_MAX; /* never charged to an ingress */
 }
 
@@ -100,7 +158,7 @@ static inline void
 account_depart(struct account *account, const struct pkt *p, uint64_t offset_ps)
 {
 	account->left_bytes[account_index(account, p->in_port, p->prio)] += p->wire_bytes;
-	if (__builtin_expect(!account->quiet, 0) && account_is_lossless(account, p->prio))
+	if (__builtin_expect(!account->quiet, 0) && account_is_charged(account, p->prio))
 		account->keys[account->nkeys++] = account_key(offset_ps, true, p->in_port, p->prio, p->wire_bytes);
 }
 
@@ -115,25 +173,26 @@ account_end_run(struct account *account)
 /* The same for several egresses that went through the window together: their departures are put in order. */
 void account_end_mixed_run(struct account *account);
 
-static inline bool
-account_is_short(const struct account *account)
-{
-	return account->nshorts != 0;
-}
-
 /*
- * Has a wrongly configured ingress room for one more? As buffer and pool stood at the window's start, with later
+ * Has an ingress that loses what does not fit room for one more? As buffer and pool stood at the window's start, with later
  * arrivals; departures within a window make room in the next.
  */
-bool account_admits(const struct account *account, uint16_t in_port, const struct pkt *p);
-/* The fault's handle; between windows only. @param how  NULL: as planned again */
+bool account_admits(struct account *account, uint16_t in_port, const struct pkt *p);
+/* The fault's handle; between windows only. @param how  NULL: as configured again */
 void switch_misconfigure(struct sw *sw, uint16_t port, const struct account_short *how);
+/* @return number of equal parameters among those that there are, which they are added to */
+uint16_t account_put_params(struct account *account, const struct pfc_params *params);
+/* Classes that a port is configured to pause its peer for, and to be paused in: bit p, class p. */
+uint8_t account_configured(const struct sw *sw, uint16_t port);
 
 /* Between windows: a packet that was queued is lost. */
 void account_lose(struct account *account, const struct pkt *p);
 
-/* All arrivals of the window are known: decides the messages that departures cause. */
-void account_open(struct account *account);
+/*
+ * All arrivals of the window are known: decides the messages that departures cause.
+ * @param most_bytes  that arrived, of classes that are not lossless as well
+ */
+void account_open(struct account *account, uint64_t most_bytes);
 /* Stage 3. */
 void switch_account(struct sw *sw, const struct window *window);
 

@@ -12,6 +12,8 @@
 #include "dpswitch/queue/dwrr.h"
 #include "dpswitch/queue/fifo.h"
 
+struct switch_settings;
+
 struct egress {
 	/* Of a packet that need not wait; beside struct arrivals one cache line. */
 	uint64_t free_ps; /* the transmitter finishes its last frame */
@@ -21,7 +23,7 @@ struct egress {
 	uint8_t backlog;       /* bit p: q[p] holds frames */
 	uint8_t paused;        /* bit p: the peer paused class p */
 	uint8_t strict;        /* bit p: class p goes before those that share by DWRR */
-	bool corrupt;          /* a fault: some packets for it vanish (fib.h) */
+	bool picky;            /* some packets for it vanish by a fault (route.h), or are too large */
 	uint64_t sent_bytes;   /* in all windows before */
 	uint64_t ecn_stream;   /* of chance */
 	/* Of one that waits. */
@@ -41,11 +43,15 @@ void egress_fini(struct egress *egress, struct bodies *bodies);
 /* Frames and bytes that wait, of all classes. */
 void egress_held(const struct egress *egress, uint64_t *packets, uint64_t *bytes);
 
-/*
- * Limit of a class at every port: one without PFC loses the packets that arrive beyond.
- * @param lossless  bit p: class p has PFC
- */
-void egress_limits(const struct switch_config *config, uint8_t lossless, uint64_t limit_bytes[SWITCH_CLASSES]);
+/* What a port's queues take, and when they are held; read where something is dropped, or a PAUSE arrives. */
+struct egress_rules {
+	uint64_t limit_bytes[SWITCH_CLASSES]; /* of a queue: a class without PFC loses the packets that arrive beyond */
+	uint32_t max_wire_bytes;              /* of a frame */
+	uint8_t obeys;                        /* bit p: a PAUSE of class p holds its queue */
+};
+
+/* @param lossless  bit p: class p has PFC, at some port of the switch at least */
+void egress_rules_init(struct egress_rules *rules, const struct switch_settings *settings, uint8_t lossless, uint8_t obeys);
 
 /* Classes with frames that may go. */
 static inline uint32_t
@@ -77,19 +83,16 @@ egress_pop(struct egress *egress, uint8_t prio)
 	return p;
 }
 
+/* What egress_select() does where several data classes are ready. */
+uint8_t egress_select_data(struct egress *egress, uint32_t ready);
+
 /* The class to serve among those with frames that may go; ready is not 0. */
 static inline uint8_t
 egress_select(struct egress *egress, uint32_t ready)
 {
-	uint32_t heads[SWITCH_CLASSES];
-
-	if ((ready & (ready - 1)) == 0 || (ready & 1))
+	if (__builtin_expect((ready & (ready - 1)) == 0 || (ready & 1), 1))
 		return (uint8_t)__builtin_ctz(ready);
-	if ((ready & egress->strict) != 0)
-		return (uint8_t)(31 - __builtin_clz(ready & egress->strict));
-	for (uint8_t c = 1; c < SWITCH_CLASSES; c++)
-		heads[c] = ready >> c & 1 ? fifo_peek(&egress->q[c])->wire_bytes : 0;
-	return dwrr_next(&egress->dwrr, ready, heads);
+	return egress_select_data(egress, ready);
 }
 
 /* Classes that are served before a class, or in turn with it: what a packet of it finds ahead. */
@@ -101,18 +104,16 @@ egress_ahead(const struct egress *egress, uint8_t prio)
 	return prio == 0 ? 1 : SWITCH_DATA_CLASSES | 1;
 }
 
+/* What egress_depth() does for a strict class. */
+uint32_t egress_depth_strict(const struct egress *egress, uint8_t prio);
+
 /* Packets of data that one of a class finds ahead of it. */
 static inline uint32_t
 egress_depth(const struct egress *egress, uint8_t prio)
 {
-	uint32_t depth = 0;
-
 	if (__builtin_expect((egress->strict >> prio & 1) == 0, 1))
 		return egress->data_packets;
-	for (uint32_t ahead = egress->backlog & egress_ahead(egress, prio) & SWITCH_DATA_CLASSES; ahead != 0;
-	     ahead &= ahead - 1)
-		depth += fifo_count(&egress->q[__builtin_ctz(ahead)]);
-	return depth;
+	return egress_depth_strict(egress, prio);
 }
 
 /* @param classes  bit p: of class p. @return what they hold */

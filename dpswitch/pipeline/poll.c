@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dpswitch/pipeline/stages.h"
+#include "dpswitch/pipeline/switch.h"
 
 #define IDLE_PART 16 /* a port that carries less than this fraction of another's bytes is idle beside it */
 
@@ -63,9 +63,9 @@ switch_ask(struct sw *sw, uint16_t port, uint32_t event)
 
 /* Pauses are traced in the class of the victim: those of another do not pause it (IEEE 802.1Qbb). */
 static uint8_t
-victim_class(const struct sw *sw, const struct pkt *poll)
+victim_class(const struct sw *sw, uint16_t in_port, const struct pkt *poll)
 {
-	return sw->config->flows->flows[poll->flow].prio;
+	return switch_class_of(sw, in_port, &sw->config->flows->flows[poll->flow]);
 }
 
 /* Did flows share the port? Its telemetry stands still while packets are routed: looked up once a window. */
@@ -183,7 +183,7 @@ static void
 poll_egress(struct sw *sw, const struct pkt *poll, uint16_t in_port, uint8_t egress, uint8_t wanted, bool sprayed)
 {
 	struct switch_port *port = &sw->ports[egress];
-	bool paused = epochs_was_paused(&port->telem.epochs, victim_class(sw, poll));
+	bool paused = epochs_was_paused(&port->telem.epochs, victim_class(sw, in_port, poll));
 	uint8_t fresh = polled_fresh(&port->telem.polled, poll->id, wanted);
 	uint8_t onward = onward_flags(poll, fresh, paused);
 
@@ -206,8 +206,8 @@ switch_poll_dead_end(struct sw *sw, uint16_t in_port, const struct pkt *poll, ui
 	struct switch_port *port = &sw->ports[port_index];
 	uint8_t fresh = polled_fresh(&port->telem.polled, poll->id, (uint8_t)poll->arg & POLL_BOTH);
 
-	poll_record(sw, poll, in_port, (uint8_t)port_index, epochs_was_paused(&port->telem.epochs, victim_class(sw, poll)),
-		    fresh == 0);
+	poll_record(sw, poll, in_port, (uint8_t)port_index,
+		    epochs_was_paused(&port->telem.epochs, victim_class(sw, in_port, poll)), fresh == 0);
 	sw->polling.due = true;
 	if (fresh != 0)
 		poll_mark(port, poll, true);
@@ -245,7 +245,7 @@ poll_passage(struct sw *sw, uint16_t in_port, const struct pkt *poll, uint8_t eg
 	struct rec_passage rec = {
 		.in_port = in_port, .out_port = egress, .in_frames = link.received_frames, .sent_frames = link.sent_frames
 	};
-	uint32_t slot = port->flows.slot_of_flow[poll->flow], now = arrived_before(sw, egress, poll);
+	uint32_t slot = port_flows_find(&port->flows, poll->flow), now = arrived_before(sw, egress, poll);
 
 	if (!(poll->flags & PKT_REVERSE)) {
 		rec.waiting = (slot != PORT_FLOWS_NONE ? port->flows.queued[slot] : 0) + now;
@@ -292,7 +292,7 @@ holds_any(const struct sw *sw, struct switch_port *port, uint8_t prio, uint16_t 
 static void
 poll_fed(struct sw *sw, uint16_t in_port, const struct pkt *poll, const uint8_t *paths, uint32_t npaths)
 {
-	uint8_t prio = victim_class(sw, poll);
+	uint8_t prio = victim_class(sw, in_port, poll);
 
 	/* The ingress reports whether its buffer had reason for it; what leaves there is another matter. */
 	poll_mark(&sw->ports[in_port], poll, false);
@@ -392,4 +392,15 @@ switch_report_all(struct sw *sw, uint64_t now_ps)
 {
 	for (uint16_t i = 0; i < sw->node.nports; i++)
 		report_port(sw, i, true, 0, now_ps, 1);
+}
+
+void
+switch_late_looks(struct sw *sw, uint64_t now_ps, bool last)
+{
+	bool asked = false;
+
+	for (uint16_t i = 0; i < sw->node.nports; i++)
+		asked |= telem_was_asked(&sw->ports[i].telem);
+	for (uint16_t i = 0; i < sw->node.nports && asked; i++)
+		telem_late(&sw->ports[i].telem, &sw->polling.reporter, now_ps, last);
 }

@@ -49,3 +49,8 @@ void switch_ask(struct sw *sw, uint16_t port, uint32_t event);
 void switch_report(struct sw *sw, const struct window *window);
 /* An epoch has ended: every port reports. */
 void switch_report_all(struct sw *sw, uint64_t now_ps);
+/*
+ * Of a switch that was asked: all its ports report unasked what became of flows, and those that were asked in a pause the
+ * pause's end. @param last  the run has ended
+ */
+void switch_late_looks(struct sw *sw, uint64_t now_ps, bool last);

@@ -10,46 +10,34 @@
 #include "common/minmax.h"
 #include "common/pkt_chance.h"
 #include "common/wire/roce.h"
-#include "dpswitch/pipeline/stages.h"
+#include "dpswitch/pipeline/switch.h"
 
 static uint32_t switch_hash_choice(const struct sw *sw, const struct flow *flow, bool reverse, uint32_t count);
 static bool switch_expired(struct sw *sw, uint16_t in_port, const struct pkt *p);
 
 int
-switch_routes_init(struct switch_routes *routes, const struct switch_config *config)
+switch_routes_init(struct switch_routes *routes, const struct flow_table *flows)
 {
-	size_t nroutes = (size_t)flow_table_slots(config->flows) * 2;
-	uint32_t nodes = config->topo->nnodes;
-
+	flow_map_init(&routes->cache, 2 * flow_table_slots(flows));
 	routes->pull = calloc(TOPO_MAX_PORTS, sizeof(*routes->pull));
 	routes->pulled = calloc(TOPO_MAX_PORTS, sizeof(*routes->pulled));
-	routes->route = malloc(nroutes + 1);
-	routes->override = malloc(nodes);
-	routes->denied = calloc(nodes, sizeof(*routes->denied));
-	routes->fault_uses = calloc(nodes, sizeof(*routes->fault_uses));
-	if (routes->route == NULL || routes->override == NULL || routes->denied == NULL || routes->fault_uses == NULL ||
-	    routes->pull == NULL || routes->pulled == NULL)
-		return -ENOMEM;
-	memset(routes->route, SWITCH_EGRESS_NONE, nroutes);
-	memset(routes->override, SWITCH_EGRESS_NONE, nodes);
-	return 0;
+	return routes->pull != NULL && routes->pulled != NULL ? 0 : -ENOMEM;
 }
 
 void
 switch_routes_fini(struct switch_routes *routes)
 {
-	free(routes->route);
-	free(routes->override);
-	free(routes->denied);
+	flow_map_fini(&routes->cache);
+	free(routes->forced);
 	free(routes->pull);
 	free(routes->pulled);
-	free(routes->fault_uses);
 }
 
 void
 switch_forget_flow(struct sw *sw, uint32_t flow)
 {
-	memset(sw->routes.route + (size_t)flow * 2, SWITCH_EGRESS_NONE, 2);
+	flow_map_forget(&sw->routes.cache, route_key(flow, false));
+	flow_map_forget(&sw->routes.cache, route_key(flow, true));
 }
 
 int
@@ -75,7 +63,8 @@ switch_resolve(struct sw *sw, const struct pkt *p, enum rec_drop *reason, uint16
 	struct switch_lookup found;
 
 	switch_lookup(sw, p->flow, flow, reverse, &found);
-	sw->routes.fault_uses[reverse ? flow->src_node : flow->dst_node] += found.is_forced;
+	if (__builtin_expect(found.is_forced, 0))
+		sw->routes.forced[reverse ? flow->src_node : flow->dst_node].uses++;
 	if (found.egress == SWITCH_EGRESS_DROP) {
 		*reason = found.reason;
 		if (found.drop_port != LOOKUP_NO_PORT)
@@ -86,7 +75,9 @@ switch_resolve(struct sw *sw, const struct pkt *p, enum rec_drop *reason, uint16
 		spray_remember(&sw->spray, p->flow, reverse, found.members, found.nmembers);
 	else if (__builtin_expect(found.is_pulled, 0))
 		sw->routes.pulled[found.egress]++;
-	return sw->routes.route[p->flow * 2 + reverse] = found.egress;
+	if (flow_map_put(&sw->routes.cache, route_key(p->flow, reverse), found.egress) < 0)
+		log_fatal("out of memory for the routes of flows at a switch");
+	return found.egress;
 }
 
 /*
@@ -103,6 +94,22 @@ poll(struct sw *sw, uint16_t in_port, struct pkt *p, uint8_t egress)
 	}
 	set = spray_set(&sw->spray, p->flow, p->flags & PKT_REVERSE);
 	switch_poll(sw, in_port, p, set->members, set->count);
+}
+
+/* Is a packet dropped at its ingress? */
+static bool
+refuses(struct sw *sw, uint16_t in_port, const struct pkt *p, enum rec_drop *reason)
+{
+	*reason = REC_DROP_MTU;
+	if (p->wire_bytes > sw->rules[in_port].max_wire_bytes)
+		return true;
+	*reason = REC_DROP_WATCHDOG;
+	if (watchdog_drops(sw->watchdog, in_port, p->prio)) {
+		watchdog_count(sw->watchdog, in_port, p->prio);
+		return true;
+	}
+	*reason = REC_DROP_NO_BUFFER;
+	return !account_admits(&sw->account, in_port, p);
 }
 
 void
@@ -129,9 +136,9 @@ switch_route_rare(struct sw *sw, uint16_t in_port, struct pkt *p, uint8_t cached
 	} else if (egress == SWITCH_EGRESS_DROP) {
 		p->in_port = UINT8_MAX; /* never charged to an ingress */
 		switch_drop(sw, drop_port, p, reason, p->time_ps);
-	} else if (__builtin_expect(account_is_short(&sw->account), 0) && !account_admits(&sw->account, in_port, p)) {
+	} else if (__builtin_expect(sw->guards != 0, 0) && refuses(sw, in_port, p, &reason)) {
 		p->in_port = UINT8_MAX; /* never charged to an ingress */
-		switch_drop(sw, in_port, p, REC_DROP_NO_BUFFER, p->time_ps);
+		switch_drop(sw, in_port, p, reason, p->time_ps);
 	} else {
 		switch_forward(sw, in_port, egress, p);
 	}
@@ -140,7 +147,7 @@ switch_route_rare(struct sw *sw, uint16_t in_port, struct pkt *p, uint8_t cached
 void
 switch_route(struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t count)
 {
-	if (fib_is_corrupt(&sw->fib) || account_is_short(&sw->account)) {
+	if (fib_is_corrupt(&sw->fib) || sw->guards != 0) {
 		switch_route_corrupt(sw, in_port, pkts, count);
 		return;
 	}
@@ -156,21 +163,37 @@ switch_forget_routes(struct sw *sw)
 {
 	if (__builtin_expect(spray_is_on(&sw->spray), 0))
 		switch_forget_sets(sw);
-	memset(sw->routes.route, SWITCH_EGRESS_NONE, (size_t)flow_table_slots(sw->config->flows) * 2);
+	flow_map_clear(&sw->routes.cache);
 	sw->node.count.route_changes++;
+}
+
+/* What faults have set for packets to a host; made at the first. */
+static struct forced_route *
+forced_to(struct sw *sw, uint32_t dst)
+{
+	uint32_t nodes = sw->config->topo->nnodes;
+
+	if (sw->routes.forced == NULL) {
+		sw->routes.forced = calloc(nodes, sizeof(*sw->routes.forced));
+		if (sw->routes.forced == NULL)
+			log_fatal("out of memory for faults of a switch");
+		for (uint32_t i = 0; i < nodes; i++)
+			sw->routes.forced[i].override = SWITCH_EGRESS_NONE;
+	}
+	return &sw->routes.forced[dst];
 }
 
 void
 switch_set_override(struct sw *sw, uint32_t dst, uint8_t egress)
 {
-	sw->routes.override[dst] = egress;
+	forced_to(sw, dst)->override = egress;
 	switch_forget_routes(sw);
 }
 
 void
 switch_deny(struct sw *sw, uint32_t dst, uint8_t reason)
 {
-	sw->routes.denied[dst] = reason;
+	forced_to(sw, dst)->denied = reason;
 	switch_forget_routes(sw);
 }
 
@@ -193,7 +216,7 @@ switch_pulled(const struct sw *sw, uint16_t port)
 uint64_t
 switch_fault_uses(const struct sw *sw, uint32_t dst)
 {
-	return sw->routes.fault_uses[dst];
+	return sw->routes.forced != NULL ? sw->routes.forced[dst].uses : 0;
 }
 
 void
@@ -335,27 +358,36 @@ look_up_routes(const struct sw *sw, const struct flow *flow, bool reverse, int p
 		lookup->egress = lookup->members[switch_hash_choice(sw, flow, reverse, lookup->nmembers)];
 }
 
+/* By what faults have set for the destination. @return whether that decides */
+static bool
+look_up_forced(const struct sw *sw, const struct flow *flow, bool reverse, struct switch_lookup *lookup)
+{
+	uint32_t dst = reverse ? flow->src_node : flow->dst_node;
+	const struct forced_route *forced = &sw->routes.forced[dst];
+
+	if (forced->denied != 0) {
+		drop(lookup, REC_DROP_NO_ROUTE, LOOKUP_NO_PORT);
+		if (forced->denied == REC_DROP_NO_ROUTE)
+			drop_lost(sw, dst, reverse ? flow->src_nic : flow->dst_nic, lookup);
+		lookup->reason = forced->denied;
+		lookup->is_forced = true;
+		return true;
+	}
+	if (forced->override == SWITCH_EGRESS_NONE || sw->ports[forced->override].egress.tx->down)
+		return false;
+	take(lookup, forced->override);
+	lookup->is_forced = true;
+	return true;
+}
+
 void
 switch_lookup(const struct sw *sw, uint32_t flow_id, const struct flow *flow, bool reverse, struct switch_lookup *lookup)
 {
-	uint32_t dst = reverse ? flow->src_node : flow->dst_node;
-	const struct switch_routes *routes = &sw->routes;
 	int pinned;
 
 	lookup->is_forced = lookup->is_pinned = lookup->is_pulled = false;
-	if (routes->denied[dst] != 0) {
-		drop(lookup, REC_DROP_NO_ROUTE, LOOKUP_NO_PORT);
-		if (routes->denied[dst] == REC_DROP_NO_ROUTE)
-			drop_lost(sw, dst, reverse ? flow->src_nic : flow->dst_nic, lookup);
-		lookup->reason = routes->denied[dst];
-		lookup->is_forced = true;
+	if (sw->routes.forced != NULL && look_up_forced(sw, flow, reverse, lookup))
 		return;
-	}
-	if (routes->override[dst] != SWITCH_EGRESS_NONE && !sw->ports[routes->override[dst]].egress.tx->down) {
-		take(lookup, routes->override[dst]);
-		lookup->is_forced = true;
-		return;
-	}
 	pinned = route_pinned_egress(sw->config->pins, sw->node.id, flow_id, reverse);
 	if (pinned >= 0 && !sw->ports[pinned].egress.tx->down) {
 		take(lookup, (uint8_t)pinned);
@@ -391,22 +423,22 @@ switch_lookup_tuple(const struct sw *sw, const struct flow_index *index, const s
 /* A link of the switch went down or up. */
 
 /* Everything queued for a dead cable is lost; its ingresses get their buffer back. */
-static void
-flush_port(struct sw *sw, uint16_t index, uint64_t now_ps)
+uint64_t
+switch_flush(struct sw *sw, uint16_t index, uint8_t prio, enum rec_drop reason, uint64_t now_ps)
 {
 	struct switch_port *port = &sw->ports[index];
+	uint64_t packets = 0;
 
-	for (uint8_t prio = 0; prio < SWITCH_CLASSES; prio++) {
-		while (!fifo_empty(&port->egress.q[prio])) {
-			struct pkt *p = egress_pop(&port->egress, prio);
+	for (; !fifo_empty(&port->egress.q[prio]); packets++) {
+		struct pkt *p = egress_pop(&port->egress, prio);
 
-			switch_drop(sw, index, p, REC_DROP_LINK_DOWN, now_ps);
-			if (prio != 0 && !sw->config->telemetry_off)
-				port->flows.queued[port_flows_slot(&port->flows, p->flow)]--;
-			account_lose(&sw->account, p);
-		}
+		switch_drop(sw, index, p, reason, now_ps);
+		if (prio != 0 && !sw->config->telemetry_off)
+			port->flows.queued[port_flows_slot(&port->flows, p->flow)]--;
+		account_lose(&sw->account, p);
 	}
 	sw->account.recheck = true;
+	return packets;
 }
 
 /* Routes avoid a port whose link is down; frames queued for it are lost. */
@@ -417,10 +449,12 @@ switch_link_changed(struct sw *sw, uint16_t index, uint8_t held, uint64_t now_ps
 	bool down = port->egress.tx->down;
 
 	switch_forget_routes(sw);
-	if (down)
-		flush_port(sw, index, now_ps);
+	for (uint8_t prio = 0; down && prio < SWITCH_CLASSES; prio++)
+		switch_flush(sw, index, prio, REC_DROP_LINK_DOWN, now_ps);
 	port_drops_down(port->telem.drops, now_ps);
-	switch_note_pause(sw, port, down ? 0 : held, now_ps);
+	switch_note_pause(sw, port, down ? 0 : held & sw->rules[index].obeys, now_ps);
+	if (sw->watchdog != NULL)
+		watchdog_note(sw, index, down ? UINT8_MAX : held, !down, now_ps);
 }
 
 /*
@@ -487,7 +521,7 @@ switch_expired(struct sw *sw, uint16_t in_port, const struct pkt *p)
 		.flags = forth ? PKT_REVERSE : 0,
 		.ttl = PKT_TTL_INIT,
 	};
-	egress = sw->routes.route[p->flow * 2 + forth];
+	egress = switch_cached(&sw->routes, p->flow, forth);
 	if (egress >= SWITCH_EGRESS_DROP)
 		egress = switch_resolve(sw, answer, &reason, &port);
 	if (egress == SWITCH_EGRESS_DROP) {
@@ -591,10 +625,17 @@ switch_set_fib_fault(struct sw *sw, const struct fib_fault *fault, bool on)
 		fib->on += (uint32_t)on - (uint32_t)entry->on;
 	entry->on = on;
 	for (uint16_t port = 0; port < sw->node.nports; port++)
-		sw->ports[port].egress.corrupt = false;
-	for (uint32_t i = 0; i < fib->count; i++)
-		if (fib->entries[i].on && fib->entries[i].fault->out_port != FIB_ANY_PORT)
-			sw->ports[fib->entries[i].fault->out_port].egress.corrupt = true;
+		switch_picks(sw, port);
+}
+
+void
+switch_picks(struct sw *sw, uint16_t port)
+{
+	bool picky = sw->rules[port].max_wire_bytes < sw->config->mtu_bytes;
+
+	for (uint32_t i = 0; i < sw->fib.count; i++)
+		picky |= sw->fib.entries[i].on && sw->fib.entries[i].fault->out_port == port;
+	sw->ports[port].egress.picky = picky;
 }
 
 uint64_t
@@ -614,6 +655,6 @@ switch_route_corrupt(struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t
 		sw->node.count.rx_packets++;
 		sw->node.count.rx_bytes += p->wire_bytes;
 		p->ttl--;
-		switch_route_rare(sw, in_port, p, sw->routes.route[p->flow * 2 + ((p->flags & PKT_REVERSE) != 0)]);
+		switch_route_rare(sw, in_port, p, switch_cached(&sw->routes, p->flow, (p->flags & PKT_REVERSE) != 0));
 	}
 }

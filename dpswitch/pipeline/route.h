@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "common/flow.h"
+#include "common/flow_map.h"
 #include "common/pkt.h"
 #include "common/wire/drop.h"
 #include "dpswitch/fabric/node.h"
@@ -18,18 +19,38 @@
 
 struct sw;
 
-struct switch_routes {
-	uint8_t *route;    /* [flows * 2] egress by flow and direction */
-	uint8_t *override; /* [nodes] faults: egress forced for packets to that host, SWITCH_EGRESS_NONE: none */
-	uint8_t *denied;   /* [nodes] faults: why packets to that host are dropped, enum rec_drop; 0: they are not */
-	double *pull; /* [ports] faults: of flows that have a choice with this port in it, the share that it gets first */
-	uint64_t *fault_uses; /* [nodes] how often one of the first two decided */
-	uint64_t *pulled;     /* [ports] flows, and their reverse paths, that it got by its pull */
-	bool pulls;           /* some port does */
+/* What faults have done to packets to a host. */
+struct forced_route {
+	uint64_t uses;    /* how often one of the others decided */
+	uint8_t override; /* egress forced, SWITCH_EGRESS_NONE: none */
+	uint8_t denied;   /* why they are dropped, enum rec_drop; 0: they are not */
 };
 
+struct switch_routes {
+	struct flow_map cache;       /* egress by flow and direction, of those that passed: route_key() */
+	struct forced_route *forced; /* [nodes] NULL: no fault has set any */
+	double *pull; /* [ports] faults: of flows that have a choice with this port in it, the share that it gets first */
+	uint64_t *pulled; /* [ports] flows, and their reverse paths, that it got by its pull */
+	bool pulls;       /* some port does */
+};
+
+static inline uint32_t
+route_key(uint32_t flow, bool reverse)
+{
+	return flow * 2 + reverse;
+}
+
+/* @return the egress of a flow's packets as it was decided; SWITCH_EGRESS_NONE: it was not */
+static inline uint8_t
+switch_cached(const struct switch_routes *routes, uint32_t flow, bool reverse)
+{
+	return (uint8_t)flow_map_find(&routes->cache, route_key(flow, reverse));
+}
+
+_Static_assert((uint8_t)FLOW_MAP_NONE == SWITCH_EGRESS_NONE, "a flow that is not in the cache has no egress");
+
 /* @return 0 or -ENOMEM */
-int switch_routes_init(struct switch_routes *routes, const struct switch_config *config);
+int switch_routes_init(struct switch_routes *routes, const struct flow_table *flows);
 void switch_routes_fini(struct switch_routes *routes);
 
 /* A packet whose egress the route cache alone does not give. @param cached  its entry */
@@ -62,6 +83,10 @@ void switch_pull(struct sw *sw, uint16_t port, double share);
 uint64_t switch_pulled(const struct sw *sw, uint16_t port);
 /* @return how often one of the two decided for packets to that host */
 uint64_t switch_fault_uses(const struct sw *sw, uint32_t dst);
+/* Of struct node_ops: a link goes down or up, or its peer holds other classes. */
+void switch_link_changed(struct sw *sw, uint16_t port, uint8_t held, uint64_t now_ps);
+/* Drops what waits for a port in a class, before stage 1. @return number of packets */
+uint64_t switch_flush(struct sw *sw, uint16_t port, uint8_t prio, enum rec_drop reason, uint64_t now_ps);
 /* The routes of the configuration have changed; between windows. */
 void switch_forget_routes(struct sw *sw);
 /* A spare flow slot has been given to another flow, and no packet of the former is left. */
@@ -71,12 +96,10 @@ void switch_forget_flow(struct sw *sw, uint32_t flow);
  * Where a switch's forwarding state sends a flow now: routes, pins, forced and denied entries, ports that are down.
  * Stage 1 decides by it (route.c), and queries to a switch are answered by it, as by the "ECMP hash visibility" command
  * of commercial switches (FlowTracer, III-B2): the two cannot disagree. Nothing here changes anything. A switch's
- * treatment of packets against its own forwarding state (fib.h) is not known here, and cannot be reported.
+ * treatment of packets against its own forwarding state (struct fib_faults) is not known here, and cannot be reported.
  */
 
 #define LOOKUP_NO_PORT UINT16_MAX
-
-struct sw;
 
 /* What is decided of a flow at one switch. */
 struct switch_lookup {
@@ -119,8 +142,6 @@ enum lookup_known switch_lookup_tuple(const struct sw *sw, const struct flow_ind
  * (FlowPulse, section 1: "switch memory corruption of the FIB can create a transient routing black hole").
  */
 
-struct sw;
-
 #define FIB_ANY_PORT UINT16_MAX
 
 /* Addresses that agree with ip where mask has ones; all zero: any. */
@@ -161,6 +182,8 @@ bool fib_loses(struct fib_faults *fib, const struct flow_table *flows, const str
 
 /* The fault's handle; between windows only. @param fault  known by its address, which must stay */
 void switch_set_fib_fault(struct sw *sw, const struct fib_fault *fault, bool on);
+/* Whether packets for an egress are looked at one by one: by faults at it, and by its MTU. */
+void switch_picks(struct sw *sw, uint16_t port);
 /* @return packets that vanished by it */
 uint64_t switch_fib_losses(const struct sw *sw, const struct fib_fault *fault);
 /* switch_route() of a switch whose FIB is corrupt. */

@@ -7,6 +7,7 @@
 
 #include "common/control.h"
 #include "common/wire/eth.h"
+#include "dpswitch/pipeline/settings.h"
 
 #define STREAM UINT64_C(0x5346) /* of the run's seed: apart from those of switches' other chance */
 
@@ -98,12 +99,12 @@ switch_samples_create(const struct switch_config *config, const struct node *nod
 	int ret = 0;
 
 	*samples = NULL;
-	if (config->params->sampling == 0)
+	if (config->setup->all.params.sampling == 0)
 		return 0;
 	made = calloc(1, sizeof(*made));
 	if (made == NULL)
 		return -ENOMEM;
-	made->rate = (uint32_t)config->params->sampling;
+	made->rate = (uint32_t)config->setup->all.params.sampling;
 	made->nports = node->nports;
 	made->ports = calloc(node->nports, sizeof(*made->ports));
 	if (made->ports == NULL)

@@ -9,7 +9,7 @@
 #include "common/grow.h"
 #include "common/pkt_chance.h"
 #include "common/units.h"
-#include "dpswitch/pipeline/stages.h"
+#include "dpswitch/pipeline/switch.h"
 
 _Static_assert(TOPO_MAX_PORTS <= SWITCH_EGRESS_SPRAY, "no port has the name of a set of ports");
 

@@ -47,7 +47,7 @@ spray_choose(const struct spray *spray, struct balance_set *set, const struct ba
 }
 /* The routes have changed; between windows. No flow has any ports, the group may have others. */
 void switch_forget_sets(struct sw *sw);
-/* See switch_forward() in stages.h. */
+/* See switch_forward() in switch.h. */
 void switch_hand_over_sprayed(struct sw *sw, uint16_t in_port, uint8_t egress, struct pkt *p);
 /* switch_route() where spray_is_on(). */
 void switch_spray(struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t count);

@@ -5,27 +5,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/log.h"
+#include "common/minmax.h"
 #include "common/units.h"
-#include "dpswitch/pipeline/stages.h"
+#include "common/wire/record.h"
+#include "dpswitch/pipeline/settings.h"
+#include "dpswitch/pipeline/switch.h"
 
 void
 switch_drop(struct sw *sw, uint16_t port, const struct pkt *p, enum rec_drop reason, uint64_t now_ps)
 {
+	struct port_counts *counts = &sw->ports[port].counts;
+
 	telem_drop(&sw->ports[port].telem, p, reason, now_ps);
+	counts->dropped[p->prio].packets++;
+	counts->dropped[p->prio].bytes += p->wire_bytes;
+	counts->touched |= (uint8_t)(1u << p->prio);
 	sw->node.count.dropped_packets++;
 	sw->node.count.dropped_bytes += p->wire_bytes;
 	body_release(sw->node.bodies, p);
-}
-
-void
-switch_note_pause(const struct sw *sw, struct switch_port *port, uint8_t paused, uint64_t now_ps)
-{
-	uint8_t was = port->egress.paused & sw->account.lossless, is = paused & sw->account.lossless;
-
-	port->egress.paused = paused;
-	telem_pause(&port->telem, is & (uint8_t)~was, TELEM_PAUSED, now_ps);
-	telem_pause(&port->telem, was & (uint8_t)~is, TELEM_RESUMED, now_ps);
-	port_truth_pause(&port->truth, is != 0, now_ps);
 }
 
 void
@@ -46,6 +44,8 @@ roll_epoch(struct sw *sw, const struct window *window)
 		if (!telem_roll(&sw->ports[i].telem, window->start_ps, &sw->node.digest))
 			sw->node.count.row_errors++;
 	sw->epoch_end_ps = (window->start_ps / epoch_ps + 1) * epoch_ps;
+	if (sw->telemetry.late_looks)
+		switch_late_looks(sw, window->start_ps, false);
 	if (sw->telemetry.every_epoch && window->start_ps >= epoch_ps)
 		switch_report_all(sw, window->start_ps);
 }
@@ -62,17 +62,26 @@ transmit_alone(struct sw *sw, const struct pause_frame *const *pauses, const uin
 
 		if ((port->arrivals.nruns == 0 && port->egress.backlog == 0 && npauses[i] == 0) || group_has(&sw->group, i))
 			continue;
-		fetch_port(port, window->parity, 0);
+		fetch_port(port, 0);
 		busy[count++] = i;
 	}
 	for (uint32_t i = 0; i < count; i++) {
 		/* In front of it, one port by a step and one by the next. */
 		if (i + 2 < count)
-			fetch_port(&sw->ports[busy[i + 2]], window->parity, 1);
+			fetch_port(&sw->ports[busy[i + 2]], 1);
 		if (i + 1 < count)
-			fetch_port(&sw->ports[busy[i + 1]], window->parity, 2);
+			fetch_port(&sw->ports[busy[i + 1]], 2);
 		switch_transmit(sw, busy[i], pauses[busy[i]], npauses[busy[i]], window);
 	}
+}
+
+/* Data of a flow has the class that this switch gives it, whatever the switch before did. Class 0 is control, and stays. */
+static void
+classify(const struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (pkts[i].prio != 0 && (pkts[i].flags & PKT_REVERSE) == 0)
+			pkts[i].prio = switch_class_of(sw, in_port, &sw->config->flows->flows[pkts[i].flow]);
 }
 
 static void
@@ -82,10 +91,14 @@ switch_run(struct node *node, const struct window *window)
 	const struct pause_frame *pauses[TOPO_MAX_PORTS];
 	struct pkt *pkts[TOPO_MAX_PORTS];
 	uint32_t npkts[TOPO_MAX_PORTS], npauses[TOPO_MAX_PORTS];
-	bool work = sw->account.recheck || sw->storms != 0 || sw->polling.due;
+	uint64_t bytes = node->count.rx_bytes + node->count.born_bytes; /* so far */
+	bool work;
 
 	if (window->start_ps >= sw->epoch_end_ps)
 		roll_epoch(sw, window);
+	if (__builtin_expect(sw->watchdog != NULL, 0) && watchdog_next_ps(sw->watchdog) <= window->start_ps)
+		watchdog_run(sw, window->start_ps);
+	work = sw->account.recheck || sw->storms != 0 || sw->polling.due;
 	for (uint16_t i = 0; i < node->nports; i++) {
 		work |= sw->ports[i].egress.backlog != 0;
 		npkts[i] = npauses[i] = 0;
@@ -104,6 +117,8 @@ switch_run(struct node *node, const struct window *window)
 	for (uint16_t i = 0; i < node->nports; i++) {
 		if (npkts[i] == 0)
 			continue;
+		if (__builtin_expect(sw->class_of != NULL, 0))
+			classify(sw, i, pkts[i], npkts[i]);
 		if (__builtin_expect(sw->volumes != NULL, 0))
 			switch_volumes_count(sw, i, pkts[i], npkts[i]);
 		if (__builtin_expect(sw->samples != NULL, 0))
@@ -113,7 +128,9 @@ switch_run(struct node *node, const struct window *window)
 		else
 			switch_route(sw, i, pkts[i], npkts[i]);
 	}
-	account_open(&sw->account);
+	account_open(&sw->account, node->count.rx_bytes + node->count.born_bytes - bytes);
+	if (__builtin_expect(sw->account.pools != NULL, 0))
+		pools_open(sw);
 	if (__builtin_expect(!sw->account.quiet || sw->account.recheck || sw->storms != 0, 0))
 		switch_pauses_open(sw);
 	transmit_alone(sw, pauses, npauses, window);
@@ -137,6 +154,8 @@ switch_next_ps(const struct node *node)
 	const struct sw *sw = (const struct sw *)node;
 	uint64_t next_ps = sw->account.recheck ? 0 : sw->volumes != NULL ? switch_volumes_next_ps(sw->volumes) : TIME_NEVER;
 
+	if (sw->watchdog != NULL)
+		next_ps = min_u64(next_ps, watchdog_next_ps(sw->watchdog));
 	for (uint16_t i = 0; i < node->nports; i++) {
 		const struct switch_port *port = &sw->ports[i];
 
@@ -189,6 +208,18 @@ link_changed(struct node *node, uint16_t port, uint8_t held, uint64_t now_ps)
 }
 
 static void
+set_rate(struct node *node, uint16_t port, uint64_t rate_bps, uint64_t now_ps)
+{
+	struct rec_link_rate rec = { .port = port, .rate_bps = rate_bps };
+	const struct sertable *table = sertables_get(switch_of(node)->config->sertables, rate_bps);
+
+	if (table == NULL)
+		log_fatal("out of memory for a rate of a port of %s", node->topo->nodes[node->id].name);
+	switch_of(node)->ports[port].egress.ser_ps = table->ps;
+	recbuf_put(&node->records, &rec, REC_LINK_RATE, sizeof(rec), now_ps);
+}
+
+static void
 routes_changed(struct node *node)
 {
 	switch_forget_routes(switch_of(node));
@@ -204,16 +235,27 @@ switch_truth(const struct node *node, uint16_t port)
 	return &((const struct sw *)node)->ports[port].truth;
 }
 
+static void
+last_reports(struct node *node, uint64_t now_ps)
+{
+	struct sw *sw = (struct sw *)node;
+
+	if (sw->telemetry.late_looks)
+		switch_late_looks(sw, now_ps, true);
+}
+
 static const struct node_ops switch_ops = {
 	.attached = switch_attached,
 	.run = switch_run,
 	.next_ps = switch_next_ps,
+	.last_reports = last_reports,
 	.held = switch_holds,
 	.truth = switch_truth,
 	.dropped = switch_dropped,
 	.storm = storm,
 	.pausing = pausing,
 	.link_changed = link_changed,
+	.set_rate = set_rate,
 	.routes_changed = routes_changed,
 	.destroy = switch_destroy,
 };
@@ -234,20 +276,53 @@ frames_per_window(const struct sw *sw)
 	return frames;
 }
 
+/* Classes that a port's peer can pause. */
+static uint8_t
+obeyed_classes(const struct sw *sw, uint16_t port)
+{
+	const struct topo *topo = sw->config->topo;
+	const struct switch_settings *settings =
+		switch_settings_at(sw->config->setup, topo, topo->nodes[sw->node.id].first_port + port);
+
+	return settings->pfc.enabled && settings->pfc.asymmetric ? SWITCH_DATA_CLASSES : account_configured(sw, port);
+}
+
 static int
-init_port(struct sw *sw, uint16_t index, uint32_t frames, struct err *err)
+init_port(struct sw *sw, uint16_t index, struct err *err)
 {
 	struct switch_port *port = &sw->ports[index];
+	struct egress_rules *rules = &sw->rules[index];
 	int ret = egress_init(&port->egress, sw->config, sw->node.id, index, err);
 
 	if (ret < 0)
 		return ret;
+	egress_rules_init(rules,
+			  switch_settings_at(sw->config->setup, sw->config->topo,
+					     sw->config->topo->nodes[sw->node.id].first_port + index),
+			  sw->account.lossless, obeyed_classes(sw, index));
+	for (uint32_t c = 0; c < SWITCH_CLASSES; c++)
+		sw->limit_bytes[c] = min_u64(sw->limit_bytes[c], rules->limit_bytes[c]);
+	switch_picks(sw, index);
+	sw->guards += rules->max_wire_bytes < sw->config->mtu_bytes;
 	port_truth_init(&port->truth, &port->flows);
-	if (arrivals_init(&port->arrivals, frames + SWITCH_MAX_BORN, sw->node.nports) < 0 ||
-	    port_flows_init(&port->flows, sw->config->flows) < 0 ||
+	port_flows_init(&port->flows, sw->config->flows);
+	if (arrivals_init(&port->arrivals, sw->node.nports) < 0 ||
 	    telem_init(&port->telem, &sw->telemetry, &port->flows, index) < 0)
 		return -ENOMEM;
 	return 0;
+}
+
+static int
+init_classes(struct sw *sw)
+{
+	const struct topo_node *node = &sw->config->topo->nodes[sw->node.id];
+
+	sw->class_of = calloc(node->nports, sizeof(*sw->class_of));
+	for (uint16_t i = 0; sw->class_of != NULL && i < node->nports; i++)
+		memcpy(sw->class_of[i],
+		       switch_settings_at(sw->config->setup, sw->config->topo, node->first_port + i)->class_of,
+		       sizeof(sw->class_of[i]));
+	return sw->class_of != NULL ? 0 : -ENOMEM;
 }
 
 /* Every stage's state of the switch. */
@@ -255,26 +330,31 @@ static int
 init_stages(struct sw *sw, struct err *err)
 {
 	uint32_t frames = frames_per_window(sw);
-	int ret = account_init(&sw->account, sw->config, sw->node.nports, frames, err);
+	int ret = account_init(&sw->account, sw->config, sw->node.id, frames, err);
 
 	sw->telemetry.lossless = sw->account.lossless;
-	egress_limits(sw->config, sw->account.lossless, sw->limit_bytes);
+	memset(sw->limit_bytes, 0xff, sizeof(sw->limit_bytes));
 	if (ret == 0)
-		ret = switch_routes_init(&sw->routes, sw->config);
+		ret = switch_routes_init(&sw->routes, sw->config->flows);
 	if (ret == 0)
 		ret = spray_init(&sw->spray, sw->config, sw->node.id);
 	if (ret == 0 && spray_is_on(&sw->spray) && sw->spray.balance.params->ops->in_order)
-		ret = group_init(&sw->group, sw, frames + SWITCH_MAX_BORN);
+		ret = group_init(&sw->group, sw);
 	fib_init(&sw->fib, sw->config->seed, sw->node.id);
 	if (ret == 0)
 		ret = polling_init(&sw->polling, &sw->node);
 	sw->ports = aligned_alloc(_Alignof(struct switch_port), sw->node.nports * sizeof(*sw->ports));
-	if (sw->ports == NULL)
+	sw->rules = calloc(sw->node.nports, sizeof(*sw->rules));
+	if (sw->ports == NULL || sw->rules == NULL)
 		return -ENOMEM;
 	memset(sw->ports, 0, sw->node.nports * sizeof(*sw->ports));
 	for (uint16_t i = 0; ret == 0 && i < sw->node.nports; i++)
-		ret = init_port(sw, i, frames, err);
-	return ret == 0 ? account_size(sw, err) : ret;
+		ret = init_port(sw, i, err);
+	if (ret == 0 && sw->config->setup->maps_classes)
+		ret = init_classes(sw);
+	if (ret == 0)
+		ret = account_size(sw, err);
+	return ret == 0 ? watchdog_create(sw, &sw->watchdog) : ret;
 }
 
 struct sw *
@@ -320,7 +400,7 @@ switch_destroy(struct node *node)
 		struct switch_port *port = &sw->ports[i];
 
 		egress_fini(&port->egress, node->bodies);
-		arrivals_fini(&port->arrivals, sw->node.nports);
+		arrivals_fini(&port->arrivals);
 		telem_fini(&port->telem);
 		port_truth_fini(&port->truth);
 		port_flows_fini(&port->flows);
@@ -328,12 +408,15 @@ switch_destroy(struct node *node)
 	account_fini(&sw->account);
 	switch_routes_fini(&sw->routes);
 	spray_fini(&sw->spray);
-	group_fini(&sw->group, sw);
+	group_fini(&sw->group);
 	switch_volumes_destroy(sw->volumes);
 	switch_samples_destroy(sw->samples);
+	watchdog_destroy(sw->watchdog);
 	fib_fini(&sw->fib);
 	polling_fini(&sw->polling);
 	recbuf_fini(&sw->node.records);
+	free(sw->class_of);
+	free(sw->rules);
 	free(sw->ports);
 	free(sw);
 }

@@ -12,10 +12,12 @@
 #include "common/units.h"
 #include "dpswitch/queue/ingress.h"
 
+/* In this order: those of single ports, of single switches, of all. */
+#define PORT_FIELDS 4
+#define SWITCH_FIELDS 5
+
 #define S struct switch_params
 static const struct cfg_field switch_fields[] = {
-	CFG_FIELD("buffer", CFG_BYTES, offsetof(S, buffer_bytes), .def = "0", .max = 1e12,
-		  .doc = "Packet buffer of a switch, shared by its ports; 0 sizes it from ports, rates and delays"),
 	CFG_FIELD("lossy_queue", CFG_BYTES, offsetof(S, lossy_queue_bytes), .def = "1MiB", .min = 1, .max = 1e12,
 		  .doc = "Limit of an egress queue of a class without PFC; what exceeds it is dropped and counted "
 			 "(queue_full)"),
@@ -23,6 +25,12 @@ static const struct cfg_field switch_fields[] = {
 		  .doc = "Limit of the egress queue of class 0 (ACKs, polling, notifications)"),
 	CFG_FIELD("weights", CFG_STRINGS, offsetof(S, weights), .def = "",
 		  .doc = "DWRR weights of data classes as \"class:weight\", 1..64; classes not named weigh 1"),
+	CFG_FIELD("class_map", CFG_STRINGS, offsetof(S, class_map), .def = "",
+		  .doc = "Class of what arrives by its DSCP, as \"DSCP:class\": hosts mark data of class c with DSCP 8 x "
+			 "c; a "
+			 "DSCP without a row keeps its class. Queue, priority group and PFC are that class's"),
+	CFG_FIELD("buffer", CFG_BYTES, offsetof(S, buffer_bytes), .def = "0", .max = 1e12,
+		  .doc = "Packet buffer of a switch, shared by its ports; 0 sizes it from ports, rates and delays"),
 	CFG_FIELD("strict", CFG_STRINGS, offsetof(S, strict), .def = "",
 		  .doc = "Data classes, 1..7, that switches and embedded hosts' NICs serve before all others, a higher one "
 			 "before a lower (IEEE 802.1Q 8.6.8.1); class 0 stays first"),
@@ -43,6 +51,9 @@ static const struct cfg_field pfc_fields[] = {
 		  .doc = "Priority-based flow control (IEEE 802.1Qbb) on the lossless classes"),
 	CFG_FIELD("priorities", CFG_STRINGS, offsetof(S, priorities), .def = "",
 		  .doc = "Lossless classes, 1..7; default: class 3"),
+	CFG_FIELD("asymmetric", CFG_BOOL, offsetof(S, asymmetric), .def = "false",
+		  .doc = "A port obeys PAUSE of all data classes, and sends it of the lossless ones alone (SONiC's "
+			 "pfc_asym)"),
 	CFG_FIELD("model", CFG_ENUM, offsetof(S, model), .def = "dynamic", .choices = models,
 		  .doc = "XOFF threshold: dynamic = alpha x free pool (shared-buffer ASICs); static = xoff"),
 	CFG_FIELD("alpha", CFG_FLOAT, offsetof(S, alpha), .def = "0.125", .min = 0.001, .max = 64,
@@ -92,6 +103,31 @@ static const struct cfg_field wred_fields[] = {
 };
 #undef S
 
+#define WATCHDOG_CHOICE(id, number, name_, meaning) { .name = name_, .value = id, .doc = meaning },
+static const struct cfg_choice watchdog_actions[] = { REC_WATCHDOG_ACTIONS(WATCHDOG_CHOICE){ 0 } };
+
+#define S struct switch_watchdog_params
+static const struct cfg_field watchdog_fields[] = {
+	CFG_FIELD("enabled", CFG_BOOL, offsetof(S, enabled), .def = "false",
+		  .doc = "Watch the queues of the classes with PFC"),
+	CFG_FIELD("detection_time", CFG_TIME, offsetof(S, detection_ps), .def = "200ms", .min = 1e6, .max = 1e15,
+		  .doc = "A queue that its peer has paused for this time without a break is in a storm, if packets wait in "
+			 "it then; else it is looked at again after this time"),
+	CFG_FIELD("restoration_time", CFG_TIME, offsetof(S, restoration_ps), .def = "200ms", .min = 1e6, .max = 1e15,
+		  .doc = "It works as usual again when its peer has not paused it for this time"),
+	CFG_FIELD("action", CFG_ENUM, offsetof(S, action), .def = "drop", .choices = watchdog_actions,
+		  .doc = "In between:"),
+};
+#undef S
+
+const struct cfg_table switch_watchdog_cfg = {
+	.path = "switch.watchdog",
+	.doc = "PFC watchdog, as SONiC's: it ends the effect of a peer that pauses a queue without end.",
+	.size = sizeof(struct switch_watchdog_params),
+	.fields = watchdog_fields,
+	.nfields = ARRAY_LEN(watchdog_fields),
+};
+
 const struct cfg_table switch_wred_cfg = {
 	.path = "switch.wred",
 	.doc = "Thresholds of single classes, in place of those of switch.ecn, and where that is off.",
@@ -126,7 +162,39 @@ const struct cfg_table switch_ecn_cfg = {
 	.nfields = ARRAY_LEN(ecn_fields),
 };
 
+/* In elements of lists. */
+
+#define OVERRIDE(name, path_, doc_, list_, of, fields_, nfields_, ...)                                                     \
+	const struct cfg_table name = { .path = (path_),                                                                   \
+					.doc = (doc_),                                                                     \
+					.list = (list_),                                                                   \
+					.size = sizeof(struct of),                                                         \
+					.fields = (fields_),                                                               \
+					.nfields = (nfields_),                                                             \
+					__VA_ARGS__ };
+
+OVERRIDE(switches_switch_cfg, "switches", NULL, true, switch_params, switch_fields, SWITCH_FIELDS, .over = "switch")
+OVERRIDE(switches_pfc_cfg, "switches.pfc", "Priority-based flow control of these switches.", false, switch_pfc_params,
+	 pfc_fields, ARRAY_LEN(pfc_fields), .over = "switch.pfc")
+OVERRIDE(switches_ecn_cfg, "switches.ecn", "Explicit congestion notification of these switches.", false, switch_ecn_params,
+	 ecn_fields, ARRAY_LEN(ecn_fields), .over = "switch.ecn")
+OVERRIDE(switches_wred_cfg, "switches.wred", "Thresholds of single classes of these switches.", true, switch_wred_params,
+	 wred_fields, ARRAY_LEN(wred_fields), .words = "class kmin kmax")
+OVERRIDE(switches_watchdog_cfg, "switches.watchdog", "PFC watchdog of these switches.", false, switch_watchdog_params,
+	 watchdog_fields, ARRAY_LEN(watchdog_fields), .over = "switch.watchdog")
+OVERRIDE(ports_switch_cfg, "ports", NULL, true, switch_params, switch_fields, PORT_FIELDS, .over = "switch")
+OVERRIDE(ports_pfc_cfg, "ports.pfc", "Priority-based flow control at these ports.", false, switch_pfc_params, pfc_fields,
+	 ARRAY_LEN(pfc_fields), .over = "switch.pfc")
+OVERRIDE(ports_ecn_cfg, "ports.ecn", "Explicit congestion notification at these ports.", false, switch_ecn_params,
+	 ecn_fields, ARRAY_LEN(ecn_fields), .over = "switch.ecn")
+OVERRIDE(ports_wred_cfg, "ports.wred", "Thresholds of single classes at these ports.", true, switch_wred_params,
+	 wred_fields, ARRAY_LEN(wred_fields), .words = "class kmin kmax")
+
+OVERRIDE(ports_watchdog_cfg, "ports.watchdog", "PFC watchdog at these ports.", false, switch_watchdog_params,
+	 watchdog_fields, ARRAY_LEN(watchdog_fields), .over = "switch.watchdog")
+
 #define DEFAULT_LOSSLESS_PRIO 3
+#define DSCP_STEP 8 /* class selectors (RFC 2474, 4.2.2): what frames of hosts have */
 
 int
 switch_strict_classes(const struct switch_params *params, uint8_t *classes, struct err *err)
@@ -167,6 +235,30 @@ switch_lossless_classes(const struct switch_pfc_params *pfc, uint8_t *classes, s
 	return 0;
 }
 
+int
+switch_class_map(const struct switch_params *params, uint8_t class_of[SWITCH_CLASSES], struct err *err)
+{
+	for (uint8_t class = 0; class < SWITCH_CLASSES; class ++)
+		class_of[class] = class;
+	for (size_t i = 0; i < params->class_map.count; i++) {
+		const char *text = params->class_map.items[i];
+		uint64_t dscp, class;
+		const char *colon = number_scan(text, &dscp);
+
+		if (colon == NULL || *colon != ':' || !number_parse(colon + 1, 1, 7, &class) || dscp > 63)
+			return cfg_fail(
+				&params->where, "class_map", err,
+				"\"%s\": \"DSCP:class\", DSCP 8 to 56, class 1 to 7, as in \"24:3\", would be right", text);
+		if (dscp == 0 || dscp % DSCP_STEP != 0)
+			return cfg_fail(&params->where, "class_map", err,
+					"\"%s\": no host marks data with DSCP %u: class c has DSCP 8 x c, so 24 is that of "
+					"class 3",
+					text, (unsigned)dscp);
+		class_of[dscp / DSCP_STEP] = (uint8_t) class;
+	}
+	return 0;
+}
+
 uint64_t
 switch_ecn_bytes(const struct switch_ecn_params *ecn, uint64_t threshold_bytes, uint64_t rate_bps)
 {
@@ -202,7 +294,8 @@ parse_row(const char *text, struct headroom_row *row)
 }
 
 int
-switch_headroom_row(const struct switch_pfc_params *pfc, const struct topo_port *cable, uint64_t *bytes, struct err *err)
+switch_headroom_row(const struct switch_pfc_params *pfc, const struct topo_port *cable, uint64_t *bytes, size_t *index,
+		    struct err *err)
 {
 	struct headroom_row best = { .rate_bps = UINT64_MAX }, row;
 
@@ -214,8 +307,11 @@ switch_headroom_row(const struct switch_pfc_params *pfc, const struct topo_port 
 				pfc->headrooms.items[i]);
 		if (row.rate_bps < cable->rate_bps || row.length_m * FIBRE_PS_PER_M < cable->delay_ps)
 			continue;
-		if (row.rate_bps < best.rate_bps || (row.rate_bps == best.rate_bps && row.length_m < best.length_m))
-			best = row;
+		if (row.rate_bps > best.rate_bps || (row.rate_bps == best.rate_bps && row.length_m >= best.length_m))
+			continue;
+		best = row;
+		if (index != NULL)
+			*index = i;
 	}
 	*bytes = best.bytes;
 	return 0;

@@ -10,6 +10,7 @@
 #include "common/flow.h"
 #include "common/int_header.h"
 #include "common/sertable.h"
+#include "common/wire/record_rows.h"
 #include "dpswitch/balance/balance.h"
 #include "telemetry/collector.h"
 #include "telemetry/volumes/judge.h"
@@ -75,17 +76,20 @@ struct judge_config volumes_judge_config(const struct volumes_params *params, ui
 struct switch_params {
 	struct cfg_where where;
 	uint64_t buffer_bytes; /* 0: sized from ports, rates and the window */
+	bool is_chips;         /* of a chip with a profile: if headroom leaves nothing of it, it is sized like 0 */
 	uint64_t lossy_queue_bytes;
 	uint64_t control_queue_bytes;
 	struct cfg_strings weights; /* DWRR, "prio:weight" */
 	struct cfg_strings strict;
-	int64_t sampling; /* one packet in this number; 0: none */
+	struct cfg_strings class_map; /* "DSCP:class" */
+	int64_t sampling;             /* one packet in this number; 0: none */
 };
 
 struct switch_pfc_params {
 	struct cfg_where where;
 	bool enabled;
 	struct cfg_strings priorities;
+	bool asymmetric;
 	int model; /* enum pfc_model */
 	double alpha;
 	uint64_t reserve_bytes;
@@ -112,10 +116,27 @@ struct switch_wred_params {
 	double pmax;
 };
 
-extern const struct cfg_table switch_cfg, switch_pfc_cfg, switch_ecn_cfg, switch_wred_cfg;
+/* The PFC watchdog of a port's lossless queues. */
+struct switch_watchdog_params {
+	struct cfg_where where;
+	bool enabled;
+	uint64_t detection_ps, restoration_ps;
+	int action; /* enum rec_watchdog_action */
+};
+
+extern const struct cfg_table switch_cfg, switch_pfc_cfg, switch_ecn_cfg, switch_wred_cfg, switch_watchdog_cfg;
+/* The same in the elements of "switches" and "ports" (settings.h), as far as they are of single ones. */
+extern const struct cfg_table switches_switch_cfg, switches_pfc_cfg, switches_ecn_cfg, switches_wred_cfg,
+	switches_watchdog_cfg;
+extern const struct cfg_table ports_switch_cfg, ports_pfc_cfg, ports_ecn_cfg, ports_wred_cfg, ports_watchdog_cfg;
 
 /* Which data classes go before those that share: bit p, class p. @return 0, or -EINVAL with err set */
 int switch_strict_classes(const struct switch_params *params, uint8_t *classes, struct err *err);
+/*
+ * The classes in which a port serves what arrives, by the classes in which hosts send it: DSCP 8 x class.
+ * @return 0, or -EINVAL with err set
+ */
+int switch_class_map(const struct switch_params *params, uint8_t class_of[SWITCH_CLASSES], struct err *err);
 /* Which classes are lossless: bit p, class p. @return 0, or -EINVAL with err set */
 int switch_lossless_classes(const struct switch_pfc_params *pfc, uint8_t *classes, struct err *err);
 
@@ -124,10 +145,13 @@ uint64_t switch_ecn_bytes(const struct switch_ecn_params *ecn, uint64_t threshol
 /*
  * The row of switch.pfc.headrooms for a cable.
  * @param bytes  out: 0 where there is none
+ * @param index  out, if not NULL: which of the rows, where there is one
  * @return 0, or -EINVAL with err set: a row that is none
  */
-int switch_headroom_row(const struct switch_pfc_params *pfc, const struct topo_port *cable, uint64_t *bytes,
+int switch_headroom_row(const struct switch_pfc_params *pfc, const struct topo_port *cable, uint64_t *bytes, size_t *index,
 			struct err *err);
+
+struct switch_setup;
 
 /* Everything a switch is made from. Referenced objects must outlive it. */
 struct switch_config {
@@ -137,11 +161,7 @@ struct switch_config {
 	const struct route_table *healthy_routes; /* without any fault */
 	const struct route_pins *pins;
 	struct sertables *sertables;
-	const struct switch_params *params;
-	const struct switch_pfc_params *pfc;
-	const struct switch_ecn_params *ecn;
-	const struct switch_wred_params *wreds; /* [nwreds] */
-	size_t nwreds;
+	const struct switch_setup *setup;
 	struct balance_params balance;
 	const struct volumes_setup *volumes; /* NULL: no switch monitors volumes */
 	struct telem_config telemetry;       /* nports is set by each switch */

@@ -13,7 +13,51 @@
 #include "common/log.h"
 #include "common/minmax.h"
 #include "common/units.h"
-#include "dpswitch/pipeline/stages.h"
+#include "dpswitch/pipeline/switch.h"
+
+/* Arrivals of a window. */
+
+/* @return whether there is memory: runs and packets are moved into it */
+static bool
+arrivals_move(struct arrivals *arrivals, uint8_t room_log2)
+{
+	size_t lead_bytes = arrivals_lead_bytes(arrivals->nports);
+	size_t bytes = lead_bytes + (sizeof(*arrivals->pkts) << room_log2);
+	uint8_t *old = (uint8_t *)arrivals->pkts;
+	uint8_t *memory = aligned_alloc(ARRIVALS_LINE_BYTES,
+					(bytes + ARRIVALS_LINE_BYTES - 1) / ARRIVALS_LINE_BYTES * ARRIVALS_LINE_BYTES);
+
+	if (memory == NULL)
+		return false;
+	if (old != NULL) {
+		memcpy(memory, old - lead_bytes, lead_bytes + arrivals->count * sizeof(*arrivals->pkts));
+		free(old - lead_bytes);
+	}
+	arrivals->pkts = (struct pkt **)(memory + lead_bytes);
+	arrivals->room_log2 = room_log2;
+	return true;
+}
+
+int
+arrivals_init(struct arrivals *arrivals, uint16_t nports)
+{
+	*arrivals = (struct arrivals){ .nports = (uint8_t)nports, .in_port = ARRIVALS_NO_PORT };
+	return arrivals_move(arrivals, ARRIVALS_FIRST_LOG2) ? 0 : -ENOMEM;
+}
+
+void
+arrivals_fini(struct arrivals *arrivals)
+{
+	if (arrivals->pkts != NULL)
+		free((uint8_t *)arrivals->pkts - arrivals_lead_bytes(arrivals->nports));
+}
+
+void
+arrivals_widen(struct arrivals *arrivals)
+{
+	if (!arrivals_move(arrivals, (uint8_t)(arrivals->room_log2 + 1)))
+		log_fatal("out of memory for the %u packets that arrived for a port in a window", arrivals->count + 1);
+}
 
 /* One egress port through a window: arrivals are queued, queued packets leave. */
 
@@ -43,6 +87,7 @@ static __attribute__((noinline)) void walk_send_int(struct sw *sw, struct switch
 						    struct walk_int how);
 static __attribute__((noinline)) void walk_queue_int(struct sw *sw, struct switch_port *port, const struct pkt *p);
 static __attribute__((noinline)) void walk_note_overtaker(struct switch_port *port, uint8_t counted, const struct pkt *p);
+static __attribute__((noinline)) bool walk_drops(struct sw *sw, struct switch_port *port, struct pkt *p);
 static __attribute__((noinline)) bool walk_swallows(struct sw *sw, struct switch_port *port, struct pkt *p);
 static __attribute__((noinline)) void walk_pause(struct sw *sw, struct switch_port *port, const struct pause_frame *frame);
 static _Noreturn void walk_out_of_memory(const struct sw *sw);
@@ -76,23 +121,36 @@ walk_close(const struct egress_walk *walk, const struct window *window)
 							 port->egress.data_packets });
 }
 
+/* A packet leaves a queue behind at which it may be marked. */
+static __attribute__((noinline)) void
+walk_mark(const struct sw *sw, struct switch_port *port, struct pkt *p)
+{
+	if (!egress_marks(&port->egress, sw->config->flows, p))
+		return;
+	p->flags |= PKT_CE;
+	port->counts.marked[p->prio].packets++;
+	port->counts.marked[p->prio].bytes += p->wire_bytes;
+	port->counts.touched |= (uint8_t)(1u << p->prio);
+}
+
 /* Puts a frame on the wire at start_ps. @param queued  it is its queue's; else it arrived now, and nothing waits */
 static inline __attribute__((always_inline)) void
 walk_send(struct egress_walk *walk, struct pkt *p, uint64_t start_ps, bool queued)
 {
 	struct switch_port *port = walk->port;
 	struct egress *egress = &port->egress;
+	uint32_t wire_bytes = p->wire_bytes;
 
-	if (queued && egress_is_deep(egress, p->prio) && egress_marks(egress, walk->sw->config->flows, p))
-		p->flags |= PKT_CE;
+	if (queued && egress_is_deep(egress, p->prio))
+		walk_mark(walk->sw, port, p);
 	account_depart(&walk->sw->account, p, start_ps - walk->start_ps);
-	egress->free_ps = start_ps + egress->ser_ps[p->wire_bytes];
+	egress->free_ps = start_ps + egress->ser_ps[wire_bytes];
 	if (__builtin_expect((p->flags & PKT_INT) != 0, 0))
 		walk_send_int(walk->sw, port, p, (struct walk_int){ walk->parity, start_ps, walk->sent_bytes, queued });
 	else
 		link_send(egress->tx, walk->parity, p, egress->free_ps);
 	walk->sent_packets++;
-	walk->sent_bytes += p->wire_bytes;
+	walk->sent_bytes += wire_bytes;
 }
 
 /* Takes the next frame out of its queue and sends it. */
@@ -119,42 +177,71 @@ walk_drain(struct egress_walk *walk, uint64_t limit_ps)
 		walk_serve(walk);
 }
 
+/* @return the slot of a flow whose first packet is enqueued */
+static __attribute__((noinline)) uint32_t
+first_of_flow(struct switch_port *port, uint32_t flow, uint64_t now_ps)
+{
+	uint32_t slot = port_flows_add(&port->flows, flow);
+
+	telem_first(&port->telem, slot, now_ps);
+	return slot;
+}
+
+/*
+ * Observers see a packet that is enqueued behind depth others; constants 0 and false for one that need not wait: then
+ * half of the counts stay as they are. @return its flow's slot
+ */
+static inline __attribute__((always_inline)) uint32_t
+walk_count(struct egress_walk *walk, const struct pkt *p, uint32_t depth, bool paused)
+{
+	struct switch_port *port = walk->port;
+	uint32_t slot = port_flows_find(&port->flows, p->flow);
+
+	if (__builtin_expect(slot == PORT_FLOWS_NONE, 0))
+		slot = first_of_flow(port, p->flow, walk->now_ps);
+	telem_enqueue(&port->telem, slot, p->prio, p->in_port, p->wire_bytes, depth, paused);
+	port_truth_enqueue(&port->truth, slot, walk->window, depth != 0);
+	return slot;
+}
+
 /*
  * @param next_ps  time of the next arrival or pause: until then nothing can overtake p
- * @param corrupt  a constant: egress->corrupt may be set
+ * @param picky    a constant: egress->picky may be set
  */
 static inline __attribute__((always_inline)) void
-walk_enqueue(struct egress_walk *walk, struct pkt *p, uint64_t next_ps, bool corrupt)
+walk_enqueue(struct egress_walk *walk, struct pkt *p, uint64_t next_ps, bool picky)
 {
 	struct switch_port *port = walk->port;
 	struct egress *egress = &port->egress;
 	bool paused = egress->paused >> p->prio & 1;
 	bool counted = walk->counted >> p->prio & 1;
+	uint64_t queued_bytes;
 	uint32_t slot = 0;
 
-	if (corrupt && egress->corrupt && walk_swallows(walk->sw, port, p))
+	if (picky && egress->picky && walk_swallows(walk->sw, port, p))
 		return;
-	if (__builtin_expect(egress_class_bytes(egress, p->prio) + p->wire_bytes > walk->sw->limit_bytes[p->prio], 0)) {
-		switch_drop(walk->sw, (uint16_t)(port - walk->sw->ports), p, REC_DROP_QUEUE_FULL, p->time_ps);
-		return;
-	}
-	if (counted) {
-		uint32_t depth = egress_depth(egress, p->prio);
-
-		slot = port_flows_slot(&port->flows, p->flow);
-		telem_enqueue(&port->telem, slot, p->prio, p->in_port, p->wire_bytes, depth, paused);
-		port_truth_enqueue(&port->truth, slot, walk->window, depth != 0);
-	}
 	if (egress->backlog == 0 && !paused) {
 		uint64_t start_ps = egress->free_ps > p->time_ps ? egress->free_ps : p->time_ps;
 
 		if (start_ps < next_ps) {
+			if (__builtin_expect(p->wire_bytes > walk->sw->limit_bytes[p->prio], 0) &&
+			    walk_drops(walk->sw, port, p))
+				return;
+			if (counted)
+				walk_count(walk, p, 0, false);
 			walk_send(walk, p, start_ps, false);
 			return;
 		}
 	}
+	queued_bytes = egress->q[p->prio].bytes + p->wire_bytes;
+	if (__builtin_expect(queued_bytes > walk->sw->limit_bytes[p->prio], 0) && walk_drops(walk->sw, port, p))
+		return;
+	if (counted)
+		slot = walk_count(walk, p, egress_depth(egress, p->prio), paused);
 	if (!egress_push(egress, p))
 		walk_out_of_memory(walk->sw);
+	if (queued_bytes > port->counts.peak_bytes[p->prio])
+		port->counts.peak_bytes[p->prio] = queued_bytes;
 	if (__builtin_expect((p->flags & PKT_INT) != 0, 0))
 		walk_queue_int(walk->sw, port, p);
 	if (counted)
@@ -171,10 +258,10 @@ struct egress_events {
 };
 
 /*
- * Any egress, through a window. @param corrupt  a constant, as of walk_enqueue()
+ * Any egress, through a window. @param picky  a constant, as of walk_enqueue()
  */
 static inline __attribute__((always_inline)) void
-walk_merged(struct egress_walk *walk, struct egress_events *events, uint64_t end_ps, bool corrupt)
+walk_merged(struct egress_walk *walk, struct egress_events *events, uint64_t end_ps, bool picky)
 {
 	struct arrivals *arrivals = &events->arrivals;
 	uint32_t run = 0;
@@ -196,7 +283,7 @@ walk_merged(struct egress_walk *walk, struct egress_events *events, uint64_t end
 		}
 		p = arrivals_take(arrivals, run);
 		arrival_ps = arrivals_next_ps(arrivals, &run);
-		walk_enqueue(walk, p, min_u64(arrival_ps, min_u64(pause_ps, end_ps)), corrupt);
+		walk_enqueue(walk, p, min_u64(arrival_ps, min_u64(pause_ps, end_ps)), picky);
 	}
 }
 
@@ -222,7 +309,7 @@ switch_transmit(struct sw *sw, uint16_t port_index, const struct pause_frame *pa
 	struct egress_events events = { arrivals_take_all(&port->arrivals), pauses, npauses };
 	struct egress_walk walk = walk_open(sw, port, window);
 
-	if (__builtin_expect(port->egress.corrupt, 0))
+	if (__builtin_expect(port->egress.picky, 0))
 		walk_merged(&walk, &events, window->end_ps, true);
 	else if (events.arrivals.nruns > 1 || npauses != 0)
 		walk_merged(&walk, &events, window->end_ps, false);
@@ -251,19 +338,19 @@ struct group_walk {
 };
 
 int
-group_init(struct group *group, const struct sw *sw, uint32_t most)
+group_init(struct group *group, const struct sw *sw)
 {
 	group->members = calloc(sw->node.nports, sizeof(*group->members));
-	if (group->members == NULL || arrivals_init(&group->arrivals, most, sw->node.nports) < 0)
+	if (group->members == NULL || arrivals_init(&group->arrivals, sw->node.nports) < 0)
 		return -ENOMEM;
 	group_find(group, sw->config, sw->node.id);
 	return 0;
 }
 
 void
-group_fini(struct group *group, const struct sw *sw)
+group_fini(struct group *group)
 {
-	arrivals_fini(&group->arrivals, sw->node.nports);
+	arrivals_fini(&group->arrivals);
 	free(group->members);
 }
 
@@ -440,13 +527,13 @@ close_all(struct group_walk *walk)
 
 /* Spread over many ports, a window has a packet or two for each: their state is prefetched before the first arrives. */
 static void
-fetch_members(const struct sw *sw, uint32_t parity)
+fetch_members(const struct sw *sw)
 {
 	const struct group *group = &sw->group;
 
 	for (uint32_t step = 0; step < FETCH_STEPS; step++)
 		for (uint32_t i = 0; i < group->count; i++)
-			fetch_port(&sw->ports[group->ports[i]], parity, step);
+			fetch_port(&sw->ports[group->ports[i]], step);
 }
 
 void
@@ -460,7 +547,7 @@ switch_transmit_group(struct sw *sw, const struct pause_frame *const *pauses, co
 
 	sw->group.waiting = 0;
 	if (arrivals.count > sw->group.count / 2)
-		fetch_members(sw, window->parity);
+		fetch_members(sw);
 	for (uint32_t i = 0; i < sw->group.count; i++) {
 		uint8_t port = sw->group.ports[i];
 
@@ -532,26 +619,66 @@ walk_note_overtaker(struct switch_port *port, uint8_t counted, const struct pkt 
 	overtakings_add(&port->truth.overtakings, p->flow, (p->flags & PKT_REVERSE) != 0, p->wire_bytes, p->time_ps);
 }
 
-/* A fault swallows a packet for this port. @return false: this one not */
+/* A queue is longer than the least of all limits. @return whether it is beyond its own: the packet is dropped */
+static bool
+walk_drops(struct sw *sw, struct switch_port *port, struct pkt *p)
+{
+	uint16_t index = (uint16_t)(port - sw->ports);
+	bool storm = watchdog_drops(sw->watchdog, index, p->prio);
+
+	if (egress_class_bytes(&port->egress, p->prio) + p->wire_bytes <= sw->rules[index].limit_bytes[p->prio])
+		return false;
+	if (storm)
+		watchdog_count(sw->watchdog, index, p->prio);
+	if (account_is_charged(&sw->account, p->prio))
+		account_withdraw(&sw->account, p);
+	switch_drop(sw, index, p, storm ? REC_DROP_WATCHDOG : REC_DROP_QUEUE_FULL, p->time_ps);
+	return true;
+}
+
+/* A fault swallows a packet for this port, or it is too large. @return false: neither */
 static bool
 walk_swallows(struct sw *sw, struct switch_port *port, struct pkt *p)
 {
-	if (!fib_loses(&sw->fib, sw->config->flows, p, p->in_port, (uint16_t)(port - sw->ports)))
+	uint16_t index = (uint16_t)(port - sw->ports);
+
+	if (p->wire_bytes > sw->rules[index].max_wire_bytes) {
+		account_withdraw(&sw->account, p);
+		switch_drop(sw, index, p, REC_DROP_MTU, p->time_ps);
+		return true;
+	}
+	if (!fib_loses(&sw->fib, sw->config->flows, p, p->in_port, index))
 		return false;
 	account_withdraw(&sw->account, p);
 	switch_lose(sw, p);
 	return true;
 }
 
+void
+switch_note_pause(const struct sw *sw, struct switch_port *port, uint8_t paused, uint64_t now_ps)
+{
+	uint8_t was = port->egress.paused & sw->account.lossless, is = paused & sw->account.lossless;
+
+	pause_counts_change(port->counts.received, port->egress.paused, paused, now_ps);
+	port->counts.touched |= port->egress.paused ^ paused;
+	port->egress.paused = paused;
+	telem_pause(&port->telem, is & (uint8_t)~was, TELEM_PAUSED, now_ps);
+	telem_pause(&port->telem, was & (uint8_t)~is, TELEM_RESUMED, now_ps);
+	port_truth_pause(&port->truth, is != 0, now_ps);
+}
+
 /* The peer paused or resumed this port. Our own frames alternate; a storm's may repeat. */
 static void
 walk_pause(struct sw *sw, struct switch_port *port, const struct pause_frame *frame)
 {
-	uint8_t paused =
-		frame->xoff ? port->egress.paused | frame->prio_mask : port->egress.paused & (uint8_t)~frame->prio_mask;
+	uint8_t obeyed = frame->prio_mask & sw->rules[port - sw->ports].obeys;
+	uint8_t paused = frame->xoff ? port->egress.paused | obeyed : port->egress.paused & (uint8_t)~obeyed;
 	struct node *node = &sw->node;
 
+	if (sw->watchdog != NULL)
+		watchdog_note(sw, (uint16_t)(port - sw->ports), frame->prio_mask, frame->xoff, frame->time_ps);
 	node->digest = digest_u64(node->digest, frame->time_ps ^ (uint64_t)frame->prio_mask << 56 ^ frame->xoff);
+	port->counts.touched |= frame->prio_mask;
 	if (frame->xoff)
 		telem_pause(&port->telem, frame->prio_mask & sw->account.lossless, TELEM_XOFF_RECEIVED, frame->time_ps);
 	if (paused != port->egress.paused)

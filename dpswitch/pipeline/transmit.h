@@ -12,9 +12,23 @@
 #include "common/units.h"
 #include "dpswitch/pipeline/switch_cfg.h"
 
+struct sw;
+struct switch_port;
+struct window;
+struct pause_frame;
+
+/* Moves one egress through the window. */
+void switch_transmit(struct sw *sw, uint16_t port, const struct pause_frame *pauses, uint32_t npauses,
+		     const struct window *window);
+/* The peer holds other classes now: reports the lossless ones to telemetry and truth. */
+void switch_note_pause(const struct sw *sw, struct switch_port *port, uint8_t paused, uint64_t now_ps);
+
 /* Arrivals of one window for one egress, from routing to transmission: a run an ingress, each in order of time. */
 
-#define ARRIVALS_NO_PORT UINT16_MAX
+#define ARRIVALS_NO_PORT UINT8_MAX
+#define ARRIVALS_FIRST_LOG2 4 /* packets that there is room for at first */
+
+_Static_assert(TOPO_MAX_PORTS <= ARRIVALS_NO_PORT, "a port and a number of runs fit a byte");
 
 struct arrivals_run {
 	uint64_t time_ps;  /* of the first */
@@ -28,8 +42,10 @@ struct arrivals_run {
 struct arrivals {
 	struct pkt **pkts; /* and runs before them: arrivals_run() */
 	uint32_t count;
-	uint16_t nruns;   /* those not exhausted, in order */
-	uint16_t in_port; /* of the last run, which has no end yet; ARRIVALS_NO_PORT: every run has one */
+	uint8_t room_log2; /* of the packets that there is room for */
+	uint8_t nports;    /* of the switch: runs that there is room for */
+	uint8_t nruns;     /* those not exhausted, in order */
+	uint8_t in_port;   /* of the last run, which has no end yet; ARRIVALS_NO_PORT: every run has one */
 };
 
 #define ARRIVALS_LINE_BYTES 64
@@ -43,32 +59,12 @@ arrivals_lead_bytes(uint16_t nports)
 	return (runs_bytes + half - 1) / ARRIVALS_LINE_BYTES * ARRIVALS_LINE_BYTES + half;
 }
 
-/*
- * @param most    packets in one window
- * @param nports  of the switch
- * @return 0 or -ENOMEM
- */
-static inline int
-arrivals_init(struct arrivals *arrivals, uint32_t most, uint16_t nports)
-{
-	size_t lead_bytes = arrivals_lead_bytes(nports), bytes = lead_bytes + most * sizeof(*arrivals->pkts);
-	uint8_t *memory = aligned_alloc(ARRIVALS_LINE_BYTES,
-					(bytes + ARRIVALS_LINE_BYTES - 1) / ARRIVALS_LINE_BYTES * ARRIVALS_LINE_BYTES);
-
-	if (memory == NULL)
-		return -ENOMEM;
-	arrivals->pkts = (struct pkt **)(memory + lead_bytes);
-	arrivals->in_port = ARRIVALS_NO_PORT;
-	return 0;
-}
-
-/* Also of one that is zero. @param nports  as before */
-static inline void
-arrivals_fini(struct arrivals *arrivals, uint16_t nports)
-{
-	if (arrivals->pkts != NULL)
-		free((uint8_t *)arrivals->pkts - arrivals_lead_bytes(nports));
-}
+/* @param nports  of the switch. @return 0 or -ENOMEM */
+int arrivals_init(struct arrivals *arrivals, uint16_t nports);
+/* Also of one that is zero. */
+void arrivals_fini(struct arrivals *arrivals);
+/* Doubles the room for packets. Ends the program when out of memory. */
+void arrivals_widen(struct arrivals *arrivals);
 
 static inline struct arrivals_run *
 arrivals_run(const struct arrivals *arrivals, uint32_t run)
@@ -89,11 +85,13 @@ arrivals_end_run(struct arrivals *arrivals)
 static inline void
 arrivals_add(struct arrivals *arrivals, uint16_t in_port, struct pkt *p)
 {
+	if (__builtin_expect(arrivals->count >> arrivals->room_log2 != 0, 0))
+		arrivals_widen(arrivals);
 	if (arrivals->in_port != in_port) {
 		arrivals_end_run(arrivals);
 		*arrivals_run(arrivals, arrivals->nruns++) =
 			(struct arrivals_run){ .time_ps = p->time_ps, .from = arrivals->count };
-		arrivals->in_port = in_port;
+		arrivals->in_port = (uint8_t)in_port;
 	}
 	arrivals->pkts[arrivals->count++] = p;
 }
@@ -156,9 +154,6 @@ arrivals_take(struct arrivals *arrivals, uint32_t run)
  * in the order of arrival, from all ports. Egresses that are not in the group stay alone.
  */
 
-struct sw;
-struct window;
-struct pause_frame;
 struct group_member;
 
 struct group {
@@ -173,9 +168,9 @@ struct group {
 	uint32_t waiting; /* ports with a backlog */
 };
 
-/* @param most  packets in one window. @return 0 or -ENOMEM */
-int group_init(struct group *group, const struct sw *sw, uint32_t most);
-void group_fini(struct group *group, const struct sw *sw);
+/* @return 0 or -ENOMEM */
+int group_init(struct group *group, const struct sw *sw);
+void group_fini(struct group *group);
 /* Which ports are of the group, by the routes of the configuration: at first, and when those have changed. */
 void group_find(struct group *group, const struct switch_config *config, uint32_t node);
 

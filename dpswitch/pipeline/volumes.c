@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/wire/record.h"
-#include "dpswitch/pipeline/stages.h"
+#include "dpswitch/pipeline/switch.h"
 #include "topo/route.h"
 
 /*

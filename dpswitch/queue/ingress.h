@@ -14,7 +14,7 @@ enum pfc_model {
 	PFC_STATIC,  /* threshold fixed in bytes */
 };
 
-/* Configuration of one switch, immutable. */
+/* Configuration of an ingress; many share one. Immutable. */
 struct pfc_params {
 	enum pfc_model model;
 	uint32_t alpha_num, alpha_shift; /* alpha = alpha_num / 2^alpha_shift, applied in integers, floored */
@@ -22,6 +22,8 @@ struct pfc_params {
 	uint64_t reserve_bytes;          /* per ingress */
 	uint64_t xoff_bytes;             /* PFC_STATIC: threshold above the reserve */
 	uint64_t xon_offset_bytes;       /* RESUME this far below the threshold */
+	uint64_t xon_bytes;              /* or with no more than this above the reserve */
+	uint32_t pool;                   /* which of a switch's pools: account.h */
 };
 
 /* State of one (ingress port, class). */
@@ -29,7 +31,8 @@ struct pfc_ingress {
 	uint64_t bytes;          /* in reserve and pool */
 	uint64_t headroom_bytes; /* in headroom */
 	uint64_t headroom_limit_bytes;
-	bool pausing; /* the peer has been paused */
+	bool pausing;    /* the peer has been paused */
+	uint16_t params; /* number of its struct pfc_params */
 };
 
 /* State of the pool of one switch. */
@@ -106,7 +109,7 @@ pfc_should_resume(const struct pfc_params *params, const struct pfc_pool *pool, 
 	uint64_t used = pfc_shared_used(params, in);
 
 	return in->headroom_bytes == 0 &&
-	       (used == 0 || used + params->xon_offset_bytes <= pfc_threshold(params, pool->shared_bytes));
+	       (used <= params->xon_bytes || used + params->xon_offset_bytes <= pfc_threshold(params, pool->shared_bytes));
 }
 
 /*

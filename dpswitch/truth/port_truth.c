@@ -7,42 +7,51 @@
 #include "common/log.h"
 
 #define FIRST_SLOTS 8
-#define FIRST_ROWS 8
+#define FIRST_PAIRS 8
+
+struct truth_pairs {
+	struct flow_map at;             /* of two slots, in counts */
+	struct flow_contention *counts; /* [cap] */
+	uint32_t count, cap;
+};
 
 static void *
 zeroed(size_t count, size_t elem_bytes)
 {
-	void *array = calloc(count, elem_bytes);
+	void *array = count != 0 ? calloc(count, elem_bytes) : NULL;
 
-	if (array == NULL) {
+	if (array == NULL && count != 0)
 		log_fatal("out of memory for the contentions of flows at a port");
-	}
 	return array;
 }
 
-/* Moves everything into tables of other sizes, no smaller than those that were. */
 static void
-resize(struct port_truth *truth, uint32_t cap, uint32_t rows_cap)
+free_slots(struct port_truth *truth)
+{
+	free(truth->last_window);
+	free(truth->present);
+	free(truth->kept);
+	free(truth->held);
+}
+
+/* Moves what slots have into tables of another size, no smaller than those that were. */
+static void
+resize(struct port_truth *truth, uint32_t cap)
 {
 	struct port_truth old = *truth;
 
 	truth->cap = cap;
-	truth->rows_cap = rows_cap;
 	truth->last_window = zeroed(cap, sizeof(*truth->last_window));
 	truth->present = zeroed(cap, sizeof(*truth->present));
-	truth->row = zeroed(cap, sizeof(*truth->row));
+	truth->kept = zeroed(cap, sizeof(*truth->kept));
 	truth->held = zeroed(cap, sizeof(*truth->held));
-	truth->pairs = zeroed((size_t)rows_cap * cap, sizeof(*truth->pairs));
 	for (uint32_t i = 0; i < old.cap; i++) {
 		truth->last_window[i] = old.last_window[i];
 		truth->present[i] = old.present[i];
-		truth->row[i] = old.row[i];
+		truth->kept[i] = old.kept[i];
 		truth->held[i] = old.held[i];
 	}
-	for (uint32_t r = 0; r < old.rows; r++)
-		memcpy(truth->pairs + (size_t)r * cap, old.pairs + (size_t)r * old.cap, old.cap * sizeof(*truth->pairs));
-	old.overtakings = (struct overtakings){ 0 }; /* stays */
-	port_truth_fini(&old);
+	free_slots(&old);
 }
 
 void
@@ -59,34 +68,33 @@ port_truth_reserve(struct port_truth *truth, uint32_t slots)
 	while (cap < slots)
 		cap *= 2;
 	if (cap != truth->cap)
-		resize(truth, cap, truth->rows_cap != 0 ? truth->rows_cap : FIRST_ROWS);
+		resize(truth, cap);
 }
 
 void
 port_truth_fini(struct port_truth *truth)
 {
-	free(truth->last_window);
-	free(truth->present);
-	free(truth->row);
-	free(truth->held);
+	free_slots(truth);
+	if (truth->pairs != NULL) {
+		flow_map_fini(&truth->pairs->at);
+		free(truth->pairs->counts);
+	}
 	free(truth->pairs);
 	overtakings_fini(&truth->overtakings);
 	*truth = (struct port_truth){ 0 };
 }
 
-/* Gives rows to the slots that are new. */
+/* Which of the new slots have their pairs kept. */
 static void
-decide_rows(struct port_truth *truth)
+decide_kept(struct port_truth *truth)
 {
 	port_truth_reserve(truth, truth->flows->count);
 	for (; truth->nslots < truth->flows->count; truth->nslots++) {
 		uint32_t slot = truth->nslots;
 
-		if (truth->rows == truth->rows_cap)
-			resize(truth, truth->cap, truth->rows_cap * 2);
-		truth->row[slot] = TRUTH_NO_ROW;
-		if (port_flows_at(truth->flows, slot)->kind == FLOW_COLLECTIVE || slot < TRUTH_OTHERS)
-			truth->row[slot] = truth->rows++;
+		truth->kept[slot] = slot < TRUTH_OTHERS ||
+				    (port_flows_at(truth->flows, slot)->kind == FLOW_COLLECTIVE && slot < TRUTH_MOST);
+		truth->nkept += truth->kept[slot];
 	}
 }
 
@@ -107,18 +115,54 @@ pair_add(struct flow_contention *pair, const struct truth_batch *batch, uint64_t
 	pair->depth_max = batch->depth_max > pair->depth_max ? batch->depth_max : pair->depth_max;
 }
 
+/* Below TRUTH_MOST at both: the keys of different pairs differ. */
+static uint32_t
+pair_key(uint32_t a, uint32_t b)
+{
+	return a > b ? (uint32_t)((uint64_t)a * (a + 1) / 2) + b : (uint32_t)((uint64_t)b * (b + 1) / 2) + a;
+}
+
+static bool
+is_kept(const struct port_truth *truth, uint32_t a, uint32_t b)
+{
+	return (truth->kept[a] || truth->kept[b]) && a < TRUTH_MOST && b < TRUTH_MOST;
+}
+
+/* The counts of two slots that share the queue. */
+static struct flow_contention *
+make_pair(struct port_truth *truth, uint32_t a, uint32_t b)
+{
+	struct truth_pairs *pairs = truth->pairs;
+	uint32_t at;
+
+	if (pairs == NULL) {
+		truth->pairs = pairs = zeroed(1, sizeof(*pairs));
+		flow_map_init(&pairs->at, UINT32_MAX);
+	}
+	at = flow_map_find(&pairs->at, pair_key(a, b));
+	if (at != FLOW_MAP_NONE)
+		return &pairs->counts[at];
+	if (pairs->count == pairs->cap) {
+		pairs->cap = pairs->cap != 0 ? 2 * pairs->cap : FIRST_PAIRS;
+		pairs->counts = realloc(pairs->counts, pairs->cap * sizeof(*pairs->counts));
+	}
+	if (pairs->counts == NULL || flow_map_put(&pairs->at, pair_key(a, b), pairs->count) < 0)
+		log_fatal("out of memory for the contentions of flows at a port");
+	pairs->counts[pairs->count] = (struct flow_contention){ 0 };
+	return &pairs->counts[pairs->count++];
+}
+
 /* Adds the batch up, flow by flow and pair by pair. */
 static void
 settle(struct port_truth *truth)
 {
 	for (uint32_t a = 0; a < truth->nslots; a++) {
-		struct flow_contention *row = truth->pairs + (size_t)truth->row[a] * truth->cap;
-
 		pair_add(&truth->held[a], &truth->batch, truth->present[a] & truth->batch.paused);
-		if (truth->row[a] == TRUTH_NO_ROW || truth->present[a] == 0)
+		if (truth->present[a] == 0)
 			continue;
-		for (uint32_t b = 0; b < truth->nslots; b++)
-			pair_add(&row[b], &truth->batch, truth->present[a] & truth->present[b]);
+		for (uint32_t b = 0; b <= a; b++)
+			if ((truth->present[a] & truth->present[b]) != 0 && is_kept(truth, a, b))
+				pair_add(make_pair(truth, a, b), &truth->batch, truth->present[a] & truth->present[b]);
 	}
 	memset(truth->present, 0, truth->nslots * sizeof(*truth->present));
 	truth->batch.windows = 0;
@@ -134,7 +178,7 @@ port_truth_count(struct port_truth *truth, const struct truth_window *window)
 
 	truth->contended = false;
 	if (__builtin_expect(truth->nslots != truth->flows->count, 0))
-		decide_rows(truth);
+		decide_kept(truth);
 	if (batch->windows == TRUTH_BATCH || (batch->windows != 0 && batch->length_ps != window->length_ps))
 		settle(truth);
 	for (uint32_t slot = 0; slot < truth->nslots; slot++) {
@@ -195,12 +239,14 @@ port_truth_held(const struct port_truth *truth, uint32_t slot)
 struct flow_contention
 port_truth_contention(const struct port_truth *truth, uint32_t a, uint32_t b)
 {
-	uint32_t of = a < truth->nslots && truth->row[a] != TRUTH_NO_ROW ? a : b, other = of == a ? b : a;
 	struct flow_contention pair = { 0 };
+	uint32_t at;
 
-	if (a >= truth->nslots || b >= truth->nslots || truth->row[of] == TRUTH_NO_ROW)
+	if (a >= truth->nslots || b >= truth->nslots || !is_kept(truth, a, b))
 		return pair;
-	pair = truth->pairs[(size_t)truth->row[of] * truth->cap + other];
+	at = truth->pairs != NULL ? flow_map_find(&truth->pairs->at, pair_key(a, b)) : FLOW_MAP_NONE;
+	if (at != FLOW_MAP_NONE)
+		pair = truth->pairs->counts[at];
 	pair_add(&pair, &truth->batch, truth->present[a] & truth->present[b]);
 	return pair;
 }
@@ -208,7 +254,7 @@ port_truth_contention(const struct port_truth *truth, uint32_t a, uint32_t b)
 uint32_t
 port_truth_left_out(const struct port_truth *truth)
 {
-	return truth->nslots - truth->rows;
+	return truth->nslots - truth->nkept;
 }
 
 /* Who took a port from data that waited. */

@@ -6,8 +6,8 @@
  * no record carries it, and telemetry knows nothing of it: both observe the same events.
  *
  * Pairs are many where flows are: those of a collective's flows with any other are always kept, those of two other
- * flows where one is among the first TRUTH_OTHERS of the port. Windows are gathered by 64, a bit each, and counted pair
- * by pair only then.
+ * flows where one is among the first TRUTH_OTHERS of the port. A pair has memory once it has shared the queue: most never
+ * do. Windows are gathered by 64, a bit each, and counted pair by pair only then.
  */
 #pragma once
 
@@ -43,7 +43,7 @@ void overtakings_add(struct overtakings *overtakings, uint32_t flow, bool acks, 
 
 #define TRUTH_OTHERS 32
 #define TRUTH_BATCH 64
-#define TRUTH_NO_ROW UINT32_MAX
+#define TRUTH_MOST 65536u /* flows of a port of which pairs are kept: a pair has a key of 32 bits */
 
 /* Counts of two flows that shared a queue, or of one at a paused port. */
 struct flow_contention {
@@ -63,6 +63,8 @@ struct truth_batch {
 	uint64_t start_ps[TRUTH_BATCH]; /* when each began */
 };
 
+struct truth_pairs; /* those that shared the queue */
+
 struct port_truth {
 	/* touched per packet */
 	uint64_t *last_window; /* [cap] window + 1 in which the slot's flow was last enqueued */
@@ -71,12 +73,12 @@ struct port_truth {
 	bool paused;
 	/* the rest */
 	const struct port_flows *flows;
-	uint64_t *present;             /* [cap] bit w: in the w-th window of the batch the slot's flow was there */
-	uint32_t *row;                 /* [cap] the slot's row of pairs, or TRUTH_NO_ROW */
-	struct flow_contention *held;  /* [cap] when the slot's flow was there while the port was paused, up to the batch */
-	struct flow_contention *pairs; /* [rows * cap] at [row of one][slot of the other] */
-	uint32_t rows, rows_cap;
-	uint32_t nslots; /* slots whose row is decided */
+	uint64_t *present;            /* [cap] bit w: in the w-th window of the batch the slot's flow was there */
+	bool *kept;                   /* [cap] the slot's pairs are */
+	struct flow_contention *held; /* [cap] when the slot's flow was there while the port was paused, up to the batch */
+	struct truth_pairs *pairs;    /* NULL: no flow has shared the queue */
+	uint32_t nkept;
+	uint32_t nslots; /* slots of which it is decided whether their pairs are kept */
 	struct truth_batch batch;
 	uint64_t paused_since_ps, paused_ps; /* of the whole run, before the present pause */
 	struct overtakings overtakings;
@@ -123,5 +125,5 @@ struct flow_contention port_truth_held(const struct port_truth *truth, uint32_t 
  * batches of windows in which they shared it.
  */
 struct flow_contention port_truth_contention(const struct port_truth *truth, uint32_t a, uint32_t b);
-/* @return flows of the port that have no row: pairs of two such are not kept */
+/* @return flows of the port whose pairs are not kept, but with those whose are */
 uint32_t port_truth_left_out(const struct port_truth *truth);

@@ -24,6 +24,7 @@
 #include "dpswitch/lcore/launch.h"
 #include "dpswitch/lcore/telemetry.h"
 #include "dpswitch/pipeline/switch.h"
+#include "workload/plan.h"
 
 /* Counters at a point in time. */
 struct mark {
@@ -217,11 +218,7 @@ make_fabric(struct forward *f, struct err *err)
 		.routes = sc->routes,
 		.healthy_routes = sc->routes,
 		.sertables = &f->sertables,
-		.params = &sc->sw,
-		.pfc = &sc->pfc,
-		.ecn = &sc->ecn,
-		.wreds = sc->wreds,
-		.nwreds = sc->nwreds,
+		.setup = &sc->switches,
 		.telemetry = { .epoch_ps = sc->telemetry.epoch_ps, .kept = sc->epochs_kept },
 		.seed = 1,
 		.hash_seed = 1,

@@ -17,8 +17,7 @@
 #include "emulation/probing.h"
 #include "operator/controller/controller.h"
 #include "rxe-hosts/steps/engine.h"
-#include "rxe-hosts/steps/remote.h"
-#include "scenario/scenario_memory.h"
+#include "scenario/scenario.h"
 
 struct attached {
 	uint32_t node;
@@ -162,7 +161,7 @@ fabric_begin(void *ctx, struct emulation *emulation, struct bodies **bodies, str
 		.adopted = emulation->partition != NULL ? frames_of_all(sc) : 0,
 	};
 
-	if (switch_lossless_classes(&sc->pfc, &lossless, err) < 0)
+	if (switch_lossless_classes(&sc->switches.all.pfc, &lossless, err) < 0)
 		return -EINVAL;
 	while (lossy < SWITCH_CLASSES - 1 && (lossless >> lossy & 1) != 0)
 		lossy++;
@@ -293,6 +292,12 @@ flows(void *ctx, uint32_t node, const struct swm_flow **list)
 	return manage_flows(((struct attach *)ctx)->manage, node, list);
 }
 
+static uint32_t
+counters(void *ctx, uint32_t node, const struct manage_counter **list)
+{
+	return manage_counters(((struct attach *)ctx)->manage, node, list);
+}
+
 static const char *
 failure(void *ctx, uint32_t *node, bool *lost)
 {
@@ -395,6 +400,7 @@ static const struct host_driver_ops kernel_hosts = {
 	.sending = sending,
 	.records = records,
 	.flows = flows,
+	.counters = counters,
 	.failure = failure,
 	.clock_error_ns = clock_error_ns,
 	.process = process,

@@ -10,6 +10,7 @@
 #include "common/outfile.h"
 #include "common/run_files.h"
 #include "common/units.h"
+#include "dpswitch/pipeline/switch.h"
 #include "emulation/hosts.h"
 #include "emulation/outputs/outputs.h"
 #include "rxe-hosts/agent/policy.h"
@@ -306,15 +307,39 @@ output_config(const struct scenario *scenario, const char *dir, struct err *err)
 }
 
 static json_t *
+delays_json(const struct delays *delays)
+{
+	return json_pack("{s:I, s:f, s:f, s:f, s:f}", "frames", (json_int_t)delays->count, "mean",
+			 delays_mean(delays) / 1e3, "p50", (double)delays_quantile(delays, 0.5) / 1e3, "p99",
+			 (double)delays_quantile(delays, 0.99) / 1e3, "max", (double)delays->max_ns / 1e3);
+}
+
+/* From a frame's time until it is in the outputs' buffers, and until each has written it; us of the wall clock. */
+static json_t *
+frames_json(const struct emulation *emulation)
+{
+	const struct sink *sink = exporter_outputs(emulation->exporter);
+	json_t *json = json_pack("{s:o}", "queued", delays_json(&sink->queued));
+
+	for (const struct output_ops *const *ops = output_registry; *ops != NULL; ops++) {
+		struct output_stats output = sink_stats(sink, *ops);
+
+		if (output.ops != NULL)
+			json_object_set_new(json, (*ops)->name, delays_json(output.written));
+	}
+	return json;
+}
+
+static json_t *
 realtime_json(const struct emulation *emulation)
 {
 	const struct pacer *pacer = &emulation->pacer;
 
-	return json_pack("{s:I, s:I, s:I, s:f, s:f, s:f, s:o}", "zero_clock_ns", (json_int_t)pacer->zero_ns, "windows",
+	return json_pack("{s:I, s:I, s:I, s:f, s:f, s:f, s:o, s:o}", "zero_clock_ns", (json_int_t)pacer->zero_ns, "windows",
 			 (json_int_t)pacer->windows, "late_windows", (json_int_t)pacer->late_windows, "worst_late_us",
 			 (double)pacer->worst_late_ps / (double)PS_PER_US, "idle_share",
 			 (double)pacer->slept_ns / (double)(emulation->result.wall_ns + 1), "scale_rates_by",
-			 pacer_scale(pacer), "lateness", json_null());
+			 pacer_scale(pacer), "lateness", json_null(), "frames_us", frames_json(emulation));
 }
 
 int

@@ -52,9 +52,8 @@ write_step(const struct emulation *emulation, const struct step_row *row, FILE *
 		fprintf(file, ",%u,%u,%u\n", row->waited_for.collective, row->waited_for.rank, row->waited_for.step);
 }
 
-/* Of a background flow that is not enabled? */
-static bool
-is_off(const struct plan *plan, const struct step_row *row)
+bool
+output_step_is_off(const struct plan *plan, const struct step_row *row)
 {
 	return row->collective == REC_NONE && plan->backgrounds[plan->of[row->flow].owner].start_ps == TIME_NEVER;
 }
@@ -77,7 +76,7 @@ output_steps(const struct emulation *emulation, const char *dir, struct err *err
 		for (size_t r = 0; r < rows; r++) {
 			struct step_row row = step_engine_row(emulation->engines[i], r);
 
-			if (is_off(emulation->scenario->plan, &row))
+			if (output_step_is_off(emulation->scenario->plan, &row))
 				continue;
 			write_step(emulation, &row, out.file);
 		}
@@ -194,8 +193,9 @@ write_flow(const struct emulation *emulation, const struct flow_row *row, FILE *
 	const char *generator = row->generator != REC_NONE ? sc->traffic->generators[row->generator]->name : "-";
 	uint64_t fct_ps = flow_row_fct_ps(emulation, row);
 
-	fprintf(file, "%s,%s,%s,%u,%u,%" PRIu64 ",%" PRIu64 ",", generator, sc->topo->nodes[flow->src_node].name,
-		sc->topo->nodes[flow->dst_node].name, flow->sport, flow->dport, row->bytes, row->start_ps / NS);
+	fprintf(file, "%s,%s,%s,%u,%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",", generator,
+		sc->topo->nodes[flow->src_node].name, sc->topo->nodes[flow->dst_node].name, flow->sport, flow->dport,
+		row->bytes, row->acked_bytes, row->start_ps / NS);
 	if (row->begun)
 		fprintf(file, "%" PRIu64, row->begin_ps / NS);
 	fputc(',', file);
@@ -217,7 +217,9 @@ output_flows(const struct emulation *emulation, const char *dir, struct err *err
 	ret = outfile_open(&out, dir, RUN_FLOWS, err);
 	if (ret < 0)
 		return ret;
-	fputs("generator,src,dst,sport,dport,bytes,start_ns,begin_ns,end_ns,fct_ns,ideal_ns,slowdown,retransmits,open\n",
+	fputs("generator,src,dst,sport,dport,bytes,acked_bytes,start_ns,begin_ns,end_ns,fct_ns,ideal_ns,slowdown,"
+	      "retransmits,"
+	      "open\n",
 	      out.file);
 	for (uint32_t i = 0; i < emulation->scenario->topo->nnodes; i++) {
 		size_t rows = emulation->engines[i] != NULL ? step_engine_flows(emulation->engines[i]) : 0;
@@ -277,9 +279,9 @@ output_prediction(const struct emulation *emulation, const char *dir, struct err
 
 /* The hosts' times of their collectives. */
 
-static struct coll_result
-result_of(const struct emulation *emulation, uint32_t collective, uint32_t iteration, struct rec_collective *names,
-	  bool *complete)
+struct coll_result
+output_result(const struct emulation *emulation, uint32_t collective, uint32_t iteration, struct rec_collective *names,
+	      bool *complete)
 {
 	const struct plan_collective *plan = &emulation->scenario->plan->collectives[collective];
 	const struct coll_size size = coll_size_of(plan->schedule, coll_elem_bytes(plan->type));
@@ -315,7 +317,7 @@ results_print(const struct emulation *emulation, FILE *to)
 		for (uint32_t it = 0; plan->collectives[c].enabled && it < plan->collectives[c].iterations; it++) {
 			struct rec_collective names;
 			bool complete;
-			struct coll_result result = result_of(emulation, c, it, &names, &complete);
+			struct coll_result result = output_result(emulation, c, it, &names, &complete);
 
 			if (complete)
 				fputs(coll_bandwidth_row(&result, text, sizeof(text)), to);
@@ -337,7 +339,7 @@ results_wrong(const struct emulation *emulation)
 		for (uint32_t it = 0; plan->collectives[c].enabled && it < plan->collectives[c].iterations; it++) {
 			struct rec_collective names;
 			bool complete;
-			struct coll_result result = result_of(emulation, c, it, &names, &complete);
+			struct coll_result result = output_result(emulation, c, it, &names, &complete);
 
 			wrong += complete && result.wrong != COLL_WRONG_UNCHECKED ? result.wrong : 0;
 		}

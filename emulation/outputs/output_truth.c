@@ -11,6 +11,7 @@
 #include "emulation/injection.h"
 #include "emulation/outputs/outputs.h"
 #include "scenario/scenario.h"
+#include "workload/plan.h"
 
 /* Contentions shorter than this are left out: two frames in one queue are not worth a line. */
 #define CONTENTION_MIN_PS PS_PER_US
@@ -49,9 +50,23 @@ parameter(const struct cfg_field *field, const void *params)
 		return json_boolean(*(const bool *)at);
 	case CFG_STRING:
 		return *(const char *const *)at != NULL ? json_string(*(const char *const *)at) : NULL;
+	case CFG_ENUM:
+		for (const struct cfg_choice *choice = field->choices; choice->name != NULL; choice++)
+			if (choice->value == *(const int *)at)
+				return json_string(choice->name);
+		return NULL;
+	case CFG_TIME:
+		return json_integer((json_int_t)(*(const uint64_t *)at / PS_PER_NS));
 	default:
 		return json_integer(*(const int64_t *)at);
 	}
+}
+
+/* What a value's unit adds to its key. */
+static const char *
+unit(enum cfg_type type)
+{
+	return type == CFG_TIME ? "_ns" : type == CFG_RATE ? "_bps" : type == CFG_BYTES ? "_bytes" : "";
 }
 
 /* Keys of a fault's own table. */
@@ -62,12 +77,13 @@ add_parameters(json_t *entry, const struct fault *fault)
 
 	for (const char *const *key = fault->ops->truth_keys; key != NULL && *key != NULL; key++)
 		for (size_t i = 0; i < table->nfields; i++) {
-			json_t *value = strcmp(table->fields[i].name, *key) == 0
-						? parameter(&table->fields[i], fault->params)
-						: NULL;
+			const struct cfg_field *field = &table->fields[i];
+			json_t *value = strcmp(field->name, *key) == 0 ? parameter(field, fault->params) : NULL;
+			char name[64];
 
+			snprintf(name, sizeof(name), "%s%s", *key, unit(field->type));
 			if (value != NULL)
-				json_object_set_new(entry, *key, value);
+				json_object_set_new(entry, name, value);
 		}
 }
 

@@ -5,8 +5,14 @@
 #include <jansson.h>
 #include <stdio.h>
 
+#include "collectives/bandwidth.h"
 #include "common/slowdown.h"
 #include "emulation/emulation.h"
+
+struct flow_row;
+struct plan;
+struct rec_collective;
+struct step_row;
 
 /*
  * DIR/run.json: the run's cost, its end, the invariants, the state and counters of kernel hosts.
@@ -40,6 +46,9 @@ json_t *output_truth_own(const struct emulation *emulation);
 /* DIR/steps.csv: every step of every flow, background flows with step 0. */
 int output_steps(const struct emulation *emulation, const char *dir, struct err *err);
 
+/* Is it of a background flow that is not enabled, and thus no row? */
+bool output_step_is_off(const struct plan *plan, const struct step_row *row);
+
 /*
  * DIR/flows.csv: every background flow and every generated one that arrived; none where the scenario has no such
  * flows.
@@ -67,8 +76,6 @@ void output_flow_name(const struct scenario *scenario, uint32_t flow, char *buf,
 
 /* How the flows of a run fared that no collective sent. */
 
-struct flow_row;
-
 struct flow_summary {
 	size_t flows, open, waiting; /* that arrived; not complete; that never began */
 	uint64_t retransmits, bytes; /* packets; of complete ones */
@@ -91,6 +98,12 @@ json_t *flow_summary_json(const struct flow_summary *summary);
 uint64_t flow_row_fct_ps(const struct emulation *emulation, const struct flow_row *row);
 
 /* The hosts' times of their collectives, in the columns of nccl-tests. */
+
+/*
+ * An iteration of a collective. @param names  set. @param complete  set: else it has no time
+ */
+struct coll_result output_result(const struct emulation *emulation, uint32_t collective, uint32_t iteration,
+				 struct rec_collective *names, bool *complete);
 
 void results_print(const struct emulation *emulation, FILE *to);
 

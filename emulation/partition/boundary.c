@@ -4,15 +4,20 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <metis.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/grow.h"
 #include "common/minmax.h"
-#include "emulation/partition/partition_peers.h"
+#include "emulation/emulation.h"
 #include "rxe-hosts/device/embedded/embedded.h"
+#include "scenario/scenario.h"
+#include "workload/plan.h"
 
-/* Contents of data segments from other partitions, while their descriptors travel (dpswitch/fabric/body.h). */
+/* Contents of data segments from other boundary, while their descriptors travel (dpswitch/fabric/body.h). */
 
 static void
 release(struct bodies *bodies, const struct pkt *p)
@@ -33,13 +38,13 @@ read_segment(const struct bodies *bodies, uint32_t handle, struct body *body)
 
 static const struct body_ops ops = { release, read_segment };
 
-void
+static void
 segments_init(struct segments *segments)
 {
 	*segments = (struct segments){ .base.ops = &ops };
 }
 
-void
+static void
 segments_fini(struct segments *segments)
 {
 	for (size_t i = 0; i < segments->cap; i++)
@@ -116,13 +121,18 @@ segments_put(struct segments *segments, struct pkt *p, const struct pkt_message 
 /* Frames that leave, and frames that enter. */
 
 int
-boundary_init(struct boundary *boundary, const struct topo *topo, const uint32_t *partition_of, uint32_t partition)
+boundary_init(struct boundary *boundary, const struct scenario *scenario, const uint32_t *partition_of, uint32_t partition)
 {
+	const struct topo *topo = scenario->topo;
+
 	*boundary = (struct boundary){
+		.scenario = scenario,
+		.partition_of = partition_of,
 		.crossings = calloc(topo->nports + 1u, sizeof(*boundary->crossings)),
 		.crossing_of = calloc(topo->nports + 1u, sizeof(*boundary->crossing_of)),
 		.leaving = calloc(topo->nports + 1u, sizeof(*boundary->leaving)),
 	};
+	segments_init(&boundary->segments);
 	if (boundary->crossings == NULL || boundary->crossing_of == NULL || boundary->leaving == NULL)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < topo->nports; i++) {
@@ -149,24 +159,43 @@ boundary_fini(struct boundary *boundary)
 	free(boundary->crossings);
 	free(boundary->crossing_of);
 	free(boundary->leaving);
+	segments_fini(&boundary->segments);
 	*boundary = (struct boundary){ 0 };
 }
 
 /* The store for the bytes of packets. */
 static struct bodies *
-bodies_of(const struct partitions *partitions)
+bodies_of(const struct boundary *boundary)
 {
-	return partitions->emulation->fabric->config.bodies;
+	return boundary->emulation->fabric->config.bodies;
+}
+
+static struct link *
+link_of(const struct boundary *boundary, uint32_t port)
+{
+	return &boundary->emulation->fabric->links[port];
+}
+
+/* The MAC at our end of a cable has counted the window before. */
+static void
+count_sent(struct boundary_crossing *crossing, struct link *link)
+{
+	link->sent_frames += crossing->sent.frames;
+	link->sent_bytes += crossing->sent.bytes;
+	for (uint32_t c = 0; c < ARRAY_LEN(crossing->sent.pauses); c++)
+		link->sent_pauses[c] += crossing->sent.pauses[c];
+	memset(&crossing->sent, 0, sizeof(crossing->sent));
 }
 
 void
-boundary_stop(struct partitions *partitions)
+boundary_stop(struct boundary *boundary)
 {
-	for (uint32_t i = 0; i < partitions->boundary.count; i++) {
-		struct boundary_crossing *crossing = &partitions->boundary.crossings[i];
+	for (uint32_t i = 0; i < boundary->count; i++) {
+		struct boundary_crossing *crossing = &boundary->crossings[i];
 
 		for (; crossing->frames_head < crossing->frames_used; crossing->frames_head++)
-			body_release(bodies_of(partitions), &crossing->frames[crossing->frames_head].p);
+			body_release(bodies_of(boundary), &crossing->frames[crossing->frames_head].p);
+		count_sent(crossing, link_of(boundary, boundary->leaving[i]));
 	}
 }
 
@@ -204,12 +233,6 @@ boundary_next_ps(const struct boundary *boundary)
 	return next_ps;
 }
 
-static struct link *
-link_of(const struct partitions *partitions, uint32_t port)
-{
-	return &partitions->emulation->fabric->links[port];
-}
-
 static bool
 lost_in_transit(const struct boundary_crossing *crossing, const struct link *link, uint64_t time_ps)
 {
@@ -217,11 +240,10 @@ lost_in_transit(const struct boundary_crossing *crossing, const struct link *lin
 }
 
 static int
-enter_frames(struct partitions *partitions, struct boundary_crossing *crossing, const struct window *window,
-	     struct err *err)
+enter_frames(struct boundary *boundary, struct boundary_crossing *crossing, const struct window *window, struct err *err)
 {
-	struct link *link = link_of(partitions, crossing->port);
-	struct partition_crossed *crossed = &partitions->boundary.crossed;
+	struct link *link = link_of(boundary, crossing->port);
+	struct partition_crossed *crossed = &boundary->crossed;
 	uint32_t parity = window->parity ^ 1;
 
 	for (; crossing->frames_head < crossing->frames_used; crossing->frames_head++) {
@@ -235,7 +257,7 @@ enter_frames(struct partitions *partitions, struct boundary_crossing *crossing, 
 		crossed->in_packets++;
 		crossed->in_bytes += frame->p.wire_bytes;
 		if (lost_in_transit(crossing, link, frame->p.time_ps)) {
-			body_release(bodies_of(partitions), &frame->p);
+			body_release(bodies_of(boundary), &frame->p);
 			link->down_packets++;
 			link->down_bytes += frame->p.wire_bytes;
 			continue;
@@ -253,10 +275,9 @@ enter_frames(struct partitions *partitions, struct boundary_crossing *crossing, 
 }
 
 static int
-enter_pauses(struct partitions *partitions, struct boundary_crossing *crossing, const struct window *window,
-	     struct err *err)
+enter_pauses(struct boundary *boundary, struct boundary_crossing *crossing, const struct window *window, struct err *err)
 {
-	struct link *link = link_of(partitions, crossing->port);
+	struct link *link = link_of(boundary, crossing->port);
 	uint32_t parity = window->parity ^ 1;
 
 	for (; crossing->pauses_head < crossing->pauses_used &&
@@ -278,13 +299,13 @@ enter_pauses(struct partitions *partitions, struct boundary_crossing *crossing, 
 }
 
 static void
-put_pause(struct partitions *partitions, uint32_t port, uint64_t time_ps, uint8_t prio_mask, bool xoff)
+put_pause(struct boundary *boundary, uint32_t port, uint64_t time_ps, uint8_t prio_mask, bool xoff)
 {
-	const struct topo_port *from = &partitions->scenario->topo->ports[port];
+	const struct topo_port *from = &boundary->scenario->topo->ports[port];
 	const struct partition_pause pause = { .time_ps = time_ps, .port = port, .prio_mask = prio_mask, .xoff = xoff };
 
-	channel_put(&partitions->peers[partitions->partition_of[from->peer]].channel, PARTITION_PAUSE, &pause,
-		    sizeof(pause), NULL, 0);
+	channel_put(boundary->channels[boundary->partition_of[from->peer]], PARTITION_PAUSE, &pause, sizeof(pause), NULL,
+		    0);
 }
 
 /*
@@ -292,39 +313,38 @@ put_pause(struct partitions *partitions, uint32_t port, uint64_t time_ps, uint8_
  * other end receives what ours holds one delay later: headroom absorbs what it sends until then.
  */
 static void
-mended(struct partitions *partitions, struct boundary_crossing *crossing, uint32_t leaving, const struct window *window)
+mended(struct boundary *boundary, struct boundary_crossing *crossing, uint32_t leaving, const struct window *window)
 {
-	const struct topo_port *port = &partitions->scenario->topo->ports[leaving];
-	struct node *node = partitions->emulation->fabric->nodes[port->node];
-	struct link *link = link_of(partitions, crossing->port);
-	uint64_t time_ps = window->start_ps + link_of(partitions, leaving)->delay_ps;
+	const struct topo_port *port = &boundary->scenario->topo->ports[leaving];
+	struct node *node = boundary->emulation->fabric->nodes[port->node];
+	struct link *link = link_of(boundary, crossing->port);
+	uint64_t time_ps = window->start_ps + link_of(boundary, leaving)->delay_ps;
 	uint8_t held = node->ops->pausing(node, port->index);
 
 	if (crossing->pausing != 0)
 		link_send_pause(link, window->parity ^ 1, crossing->pausing, true, window->start_ps - link->delay_ps);
-	put_pause(partitions, leaving, time_ps, (uint8_t)~held, false);
+	put_pause(boundary, leaving, time_ps, (uint8_t)~held, false);
 	if (held != 0)
-		put_pause(partitions, leaving, time_ps, held, true);
+		put_pause(boundary, leaving, time_ps, held, true);
 }
 
 int
-boundary_entering(struct partitions *partitions, const struct window *window, uint32_t *from, struct err *err)
+boundary_entering(struct boundary *boundary, const struct window *window, uint32_t *from, struct err *err)
 {
-	struct boundary *boundary = &partitions->boundary;
 
 	for (uint32_t i = 0; i < boundary->count; i++) {
 		struct boundary_crossing *crossing = &boundary->crossings[i];
-		bool down = link_of(partitions, crossing->port)->down;
+		bool down = link_of(boundary, crossing->port)->down;
 		int ret;
 
 		if (down && !crossing->down)
 			crossing->down_ps = window->start_ps;
 		if (!down && crossing->down)
-			mended(partitions, crossing, boundary->leaving[i], window);
+			mended(boundary, crossing, boundary->leaving[i], window);
 		crossing->down = down;
-		ret = enter_pauses(partitions, crossing, window, err);
+		ret = enter_pauses(boundary, crossing, window, err);
 		if (ret == 0)
-			ret = enter_frames(partitions, crossing, window, err);
+			ret = enter_frames(boundary, crossing, window, err);
 		*from = crossing->from;
 		if (ret < 0)
 			return ret;
@@ -334,15 +354,15 @@ boundary_entering(struct partitions *partitions, const struct window *window, ui
 
 /* @return the additional bytes of a message's segment; 0: it has no contents */
 static size_t
-contents_of(const struct partitions *partitions, const struct pkt *p, uint8_t *more)
+contents_of(const struct boundary *boundary, const struct pkt *p, uint8_t *more)
 {
 	struct partition_contents contents = { 0 };
 	struct pkt_message message = { 0 };
 	struct body body;
 
 	if (p->type == PKT_DATA && !(p->flags & PKT_BYTES))
-		embedded_describe(partitions->emulation->shared, &partitions->scenario->roce, p, &message);
-	else if (p->type == PKT_DATA && segments_read(&partitions->segments, p->arg, &body))
+		embedded_describe(boundary->emulation->shared, &boundary->scenario->roce, p, &message);
+	else if (p->type == PKT_DATA && segments_read(&boundary->segments, p->arg, &body))
 		message = (struct pkt_message){ .va = body.va, .dma_bytes = body.dma_bytes, .payload = body.payload };
 	if (message.payload == NULL)
 		return 0;
@@ -358,33 +378,36 @@ contents_of(const struct partitions *partitions, const struct pkt *p, uint8_t *m
  * @return additional bytes; -ENOBUFS: the packet ends here, which is counted
  */
 static int
-put_contents(struct partitions *partitions, const struct pkt *p, struct partition_frame *frame, uint8_t *more, size_t cap)
+put_contents(struct boundary *boundary, const struct pkt *p, struct partition_frame *frame, uint8_t *more, size_t cap)
 {
 	size_t size = 0;
 
-	if (partitions->scenario->nexternal != 0) {
-		const struct host_driver *kernel_driver = &partitions->emulation->drivers.rows[1];
+	if (p->type == PKT_UD && boundary->scenario->nexternal == 0) {
+		size = embedded_datagram_get(boundary->emulation->shared, p, more);
+		frame->has_contents = size != 0;
+	} else if (boundary->scenario->nexternal != 0) {
+		const struct host_driver *kernel_driver = &boundary->emulation->drivers.rows[1];
 
 		if (p->flags & PKT_BYTES)
 			size = kernel_driver->ops->bytes(kernel_driver->ctx, p, more, cap);
 		frame->has_bytes = size != 0;
-		body_release(bodies_of(partitions), p);
-		if (size == 0 && ((p->flags & PKT_BYTES) || p->flow >= partitions->scenario->plan->flows.count))
+		body_release(bodies_of(boundary), p);
+		if (size == 0 && ((p->flags & PKT_BYTES) || p->flow >= boundary->scenario->plan->flows.count))
 			return -ENOBUFS;
-	} else if (partitions->scenario->roce.real_payload) {
-		size = contents_of(partitions, p, more);
+	} else if (boundary->scenario->roce.real_payload) {
+		size = contents_of(boundary, p, more);
 		frame->has_contents = size != 0;
-		frame->arg = segments_imm(&partitions->segments, p);
-		body_release(bodies_of(partitions), p);
+		frame->arg = segments_imm(&boundary->segments, p);
+		body_release(bodies_of(boundary), p);
 	}
 	frame->flags &= (uint8_t)~PKT_BYTES;
 	return (int)size;
 }
 
 static void
-put_frame(struct partitions *partitions, uint32_t port, const struct pkt *p, const struct int_header *header)
+put_frame(struct boundary *boundary, uint32_t port, const struct pkt *p, const struct int_header *header)
 {
-	uint32_t to = partitions->partition_of[partitions->scenario->topo->ports[port].peer];
+	uint32_t to = boundary->partition_of[boundary->scenario->topo->ports[port].peer];
 	uint8_t more[sizeof(struct partition_int) + sizeof(struct partition_contents) + UINT16_MAX];
 	struct partition_frame frame = {
 		.time_ps = p->time_ps,
@@ -411,32 +434,135 @@ put_frame(struct partitions *partitions, uint32_t port, const struct pkt *p, con
 		memcpy(more, &ints, sizeof(ints));
 		size = sizeof(ints);
 	}
-	contents = put_contents(partitions, p, &frame, more + size, sizeof(more) - size);
-	partitions->boundary.crossed.out_packets++;
-	partitions->boundary.crossed.out_bytes += p->wire_bytes;
+	contents = put_contents(boundary, p, &frame, more + size, sizeof(more) - size);
+	boundary->crossed.out_packets++;
+	boundary->crossed.out_bytes += p->wire_bytes;
 	if (contents < 0)
-		partitions->boundary.crossed.ended_packets++;
+		boundary->crossed.ended_packets++;
 	else
-		channel_put(&partitions->peers[to].channel, PARTITION_FRAME, &frame, sizeof(frame), more,
-			    size + (size_t)contents);
+		channel_put(boundary->channels[to], PARTITION_FRAME, &frame, sizeof(frame), more, size + (size_t)contents);
+}
+
+/* What a port put on its cable in a window leaves. */
+static void
+put_lane(struct boundary *boundary, uint32_t port, uint32_t parity)
+{
+	struct link *link = link_of(boundary, port);
+	const struct link_lane *lane = &link->lane[parity];
+	const struct pause_frame *pauses = link->lane_pauses[parity];
+
+	for (uint32_t n = 0; n < link->npauses[parity]; n++)
+		put_pause(boundary, port, pauses[n].time_ps, pauses[n].prio_mask, pauses[n].xoff);
+	for (uint32_t n = 0; n < lane->npkts; n++)
+		put_frame(boundary, port, &lane->pkts[n], link->inband ? &link->lane_ints[parity][n] : NULL);
+	link_empty_lane(link, parity);
 }
 
 void
-boundary_leaving(struct partitions *partitions, const struct window *window)
+boundary_leaving(struct boundary *boundary, const struct window *window)
 {
-	for (uint32_t i = 0; i < partitions->boundary.count; i++) {
-		uint32_t port = partitions->boundary.leaving[i];
-		struct link *link = link_of(partitions, port);
-		struct link_lane *lane = &link->lane[window->parity];
+	for (uint32_t i = 0; i < boundary->count; i++)
+		put_lane(boundary, boundary->leaving[i], window->parity);
+}
 
-		for (uint32_t n = 0; n < lane->npauses; n++)
-			put_pause(partitions, port, lane->pauses[n].time_ps, lane->pauses[n].prio_mask,
-				  lane->pauses[n].xoff);
-		for (uint32_t n = 0; n < lane->npkts; n++)
-			put_frame(partitions, port, &lane->pkts[n],
-				  link->inband ? &link->lane_ints[window->parity][n] : NULL);
-		lane->npkts = lane->npauses = 0;
+/* ---- virtual time: lanes of the same windows ---- */
+
+static void
+put_held(struct boundary *boundary, uint32_t port)
+{
+	const struct topo_port *at = &boundary->scenario->topo->ports[port];
+	const struct node *node = boundary->emulation->fabric->nodes[at->node];
+	const struct partition_held held = { .port = port, .prio_mask = node->ops->pausing(node, at->index) };
+
+	channel_put(boundary->channels[boundary->partition_of[at->peer]], PARTITION_HELD, &held, sizeof(held), NULL, 0);
+}
+
+void
+boundary_leaving_lanes(struct boundary *boundary, const struct window *window)
+{
+	for (uint32_t i = 0; i < boundary->count; i++) {
+		struct boundary_crossing *crossing = &boundary->crossings[i];
+		struct link *link = link_of(boundary, boundary->leaving[i]);
+		uint64_t frames, bytes, pauses[ARRAY_LEN(crossing->sent.pauses)];
+
+		count_sent(crossing, link);
+		frames = link->sent_frames;
+		bytes = link->sent_bytes;
+		memcpy(pauses, link->sent_pauses, sizeof(pauses));
+		put_lane(boundary, boundary->leaving[i], window->parity);
+		crossing->sent.frames = link->sent_frames - frames;
+		crossing->sent.bytes = link->sent_bytes - bytes;
+		for (uint32_t c = 0; c < ARRAY_LEN(pauses); c++)
+			crossing->sent.pauses[c] = link->sent_pauses[c] - pauses[c];
+		link->sent_frames = frames;
+		link->sent_bytes = bytes;
+		memcpy(link->sent_pauses, pauses, sizeof(pauses));
+		if (link->down)
+			put_held(boundary, boundary->leaving[i]);
 	}
+}
+
+static int
+enter_lane(struct boundary *boundary, struct boundary_crossing *crossing, uint32_t parity, struct err *err)
+{
+	struct link *link = link_of(boundary, crossing->port);
+
+	if (crossing->pauses_used > link->pause_cap || crossing->frames_used > link->lane_cap)
+		return err_set(err, -EPROTO, "it sends more frames than its cable carries");
+	for (; crossing->pauses_head < crossing->pauses_used; crossing->pauses_head++) {
+		const struct pause_frame *pause = &crossing->pauses[crossing->pauses_head];
+
+		link_send_pause(link, parity, pause->prio_mask, pause->xoff, pause->time_ps - link->delay_ps);
+	}
+	for (; crossing->frames_head < crossing->frames_used; crossing->frames_head++) {
+		const struct boundary_frame *frame = &crossing->frames[crossing->frames_head];
+
+		boundary->crossed.in_packets++;
+		boundary->crossed.in_bytes += frame->p.wire_bytes;
+		if (frame->p.flags & PKT_INT)
+			link_send_int(link, parity, &frame->p, &frame->header, frame->p.time_ps - link->delay_ps);
+		else
+			link_send(link, parity, &frame->p, frame->p.time_ps - link->delay_ps);
+	}
+	crossing->pauses_head = crossing->pauses_used = 0;
+	crossing->frames_head = crossing->frames_used = 0;
+	return 0;
+}
+
+int
+boundary_enter_lanes(struct boundary *boundary, const struct window *window, uint32_t *from, struct err *err)
+{
+	for (uint32_t i = 0; i < boundary->count; i++) {
+		int ret = enter_lane(boundary, &boundary->crossings[i], window->parity, err);
+
+		*from = boundary->crossings[i].from;
+		if (ret < 0)
+			return ret;
+	}
+	return 0;
+}
+
+uint8_t
+boundary_held(const struct boundary *boundary, uint32_t port)
+{
+	uint32_t at = boundary->crossing_of[port];
+
+	return at != TOPO_NONE ? boundary->crossings[at].held : 0;
+}
+
+int
+boundary_on_held(struct boundary *boundary, uint32_t from, const struct channel_message *message, struct err *err)
+{
+	struct partition_held held;
+	uint32_t at;
+
+	memcpy(&held, message->body, sizeof(held));
+	at = held.port < boundary->scenario->topo->nports ? boundary->crossing_of[held.port] : TOPO_NONE;
+	if (at == TOPO_NONE || boundary->crossings[at].from != from)
+		return err_set(err, -EPROTO, "HELD: port = %u is not at a cable between its partition and this one",
+			       held.port);
+	boundary->crossings[at].held = held.prio_mask;
+	return 0;
 }
 
 /* ---- frames of other partitions ---- */
@@ -445,11 +571,12 @@ boundary_leaving(struct partitions *partitions, const struct window *window)
 
 /* @return the boundary cable that it arrived by; NULL with err set: it is none of theirs, or the time is impossible */
 static struct boundary_crossing *
-crossing_of(struct partitions *partitions, uint32_t from, bool pause, uint32_t port, uint64_t time_ps, struct err *err)
+crossing_of(struct boundary *boundary, uint32_t from, uint64_t leaves_ps, bool pause, uint32_t port, uint64_t time_ps,
+	    struct err *err)
 {
-	const struct topo *topo = partitions->scenario->topo;
-	uint32_t at = port < topo->nports ? partitions->boundary.crossing_of[port] : TOPO_NONE;
-	struct boundary_crossing *crossing = at != TOPO_NONE ? &partitions->boundary.crossings[at] : NULL;
+	const struct topo *topo = boundary->scenario->topo;
+	uint32_t at = port < topo->nports ? boundary->crossing_of[port] : TOPO_NONE;
+	struct boundary_crossing *crossing = at != TOPO_NONE ? &boundary->crossings[at] : NULL;
 	const char *what = pause ? "PAUSE" : "FRAME";
 	uint64_t least_ps;
 
@@ -457,7 +584,7 @@ crossing_of(struct partitions *partitions, uint32_t from, bool pause, uint32_t p
 		err_set(err, -EPROTO, "%s: port = %u is not at a cable between its partition and this one", what, port);
 		return NULL;
 	}
-	least_ps = max_u64(partitions->peers[from].leaves_ps + partitions->emulation->fabric->links[port].delay_ps,
+	least_ps = max_u64(leaves_ps + boundary->emulation->fabric->links[port].delay_ps,
 			   pause ? crossing->last_pause_ps : crossing->last_ps);
 	if (time_ps >= least_ps && time_ps < LATEST_PS)
 		return crossing;
@@ -467,13 +594,15 @@ crossing_of(struct partitions *partitions, uint32_t from, bool pause, uint32_t p
 
 /* The checks of a descriptor that the rest of the program relies on. @return NULL, or the field that is wrong */
 static const char *
-invalid_field(const struct partitions *partitions, const struct partition_frame *f)
+invalid_field(const struct boundary *boundary, const struct partition_frame *f)
 {
-	const struct scenario *sc = partitions->scenario;
+	const struct scenario *sc = boundary->scenario;
 
 	if (f->flow >= sc->plan->flows.count)
 		return "flow";
-	if (f->type >= PKT_TYPES || f->type == PKT_UNKNOWN || f->type == PKT_UD || f->type == PKT_EXPIRED)
+	if (f->type >= PKT_TYPES || f->type == PKT_UNKNOWN)
+		return "type";
+	if ((f->type == PKT_UD || f->type == PKT_EXPIRED) && !sc->pingmesh.enabled)
 		return "type";
 	if ((f->flags & PKT_BYTES) || ((f->flags & PKT_INT) && sc->roce.cc.rates == NULL))
 		return "flags";
@@ -508,12 +637,12 @@ take_header(struct boundary_frame *frame, const uint8_t *more, size_t size, stru
 }
 
 static int
-take_contents(struct partitions *partitions, struct pkt *p, const uint8_t *more, size_t size, struct err *err)
+take_contents(struct boundary *boundary, struct pkt *p, const uint8_t *more, size_t size, struct err *err)
 {
 	struct partition_contents contents;
 	struct pkt_message message;
 
-	if (!partitions->scenario->roce.real_payload || p->type != PKT_DATA || size != sizeof(contents) + p->payload_bytes)
+	if (!boundary->scenario->roce.real_payload || p->type != PKT_DATA || size != sizeof(contents) + p->payload_bytes)
 		return err_set(err, -EPROTO, "FRAME: %zu B of contents for %u B of payload", size, p->payload_bytes);
 	memcpy(&contents, more, sizeof(contents));
 	message = (struct pkt_message){
@@ -521,15 +650,15 @@ take_contents(struct partitions *partitions, struct pkt *p, const uint8_t *more,
 		.dma_bytes = contents.dma_bytes,
 		.payload = more + sizeof(contents),
 	};
-	segments_put(&partitions->segments, p, &message, &partitions->scenario->plan->flows.flows[p->flow]);
+	segments_put(&boundary->segments, p, &message, &boundary->scenario->plan->flows.flows[p->flow]);
 	return 0;
 }
 
 static int
-keep_frame(struct partitions *partitions, struct boundary_crossing *crossing, const struct boundary_frame *frame,
+keep_frame(struct boundary *boundary, struct boundary_crossing *crossing, const struct boundary_frame *frame,
 	   struct err *err)
 {
-	const struct fabric *fabric = partitions->emulation->fabric;
+	const struct fabric *fabric = boundary->emulation->fabric;
 	const struct link *link = &fabric->links[crossing->port];
 	size_t most = link->lane_cap * (2 * link->delay_ps / fabric->window_ps + 4);
 
@@ -550,11 +679,11 @@ keep_frame(struct partitions *partitions, struct boundary_crossing *crossing, co
 
 /* A packet from a kernel host, checked by its own bytes. @return 0; 1: it ends here; -EPROTO with err set */
 static int
-adopt(struct partitions *partitions, struct pkt *p, const struct partition_frame *f, const uint8_t *bytes, size_t size,
+adopt(struct boundary *boundary, struct pkt *p, const struct partition_frame *f, const uint8_t *bytes, size_t size,
       struct err *err)
 {
-	const struct scenario *sc = partitions->scenario;
-	const struct host_driver *kernel_driver = &partitions->emulation->drivers.rows[1];
+	const struct scenario *sc = boundary->scenario;
+	const struct host_driver *kernel_driver = &boundary->emulation->drivers.rows[1];
 	struct err why = { 0 };
 	int ret;
 
@@ -567,7 +696,7 @@ adopt(struct partitions *partitions, struct pkt *p, const struct partition_frame
 	if (ret == -ENOBUFS)
 		return err_set(err, -EPROTO, "FRAME: its hosts have more frames in flight here than there is room for");
 	if (ret < 0) {
-		partitions->boundary.crossed.ended_packets++;
+		boundary->crossed.ended_packets++;
 		return 1;
 	}
 	if (p->wire_bytes <= sc->largest_frame_bytes)
@@ -578,10 +707,10 @@ adopt(struct partitions *partitions, struct pkt *p, const struct partition_frame
 
 /* A packet that its descriptor describes, but for its telemetry and contents. @return 0; -EPROTO with err set */
 static int
-take_over(struct partitions *partitions, struct boundary_frame *frame, const struct partition_frame *f, const uint8_t *more,
+take_over(struct boundary *boundary, struct boundary_frame *frame, const struct partition_frame *f, const uint8_t *more,
 	  size_t size, struct err *err)
 {
-	const char *flaw = invalid_field(partitions, f);
+	const char *flaw = invalid_field(boundary, f);
 	int of;
 
 	if (flaw != NULL)
@@ -589,13 +718,18 @@ take_over(struct partitions *partitions, struct boundary_frame *frame, const str
 	of = take_header(frame, more, size, err);
 	if (of < 0)
 		return of;
+	if (f->has_contents && f->type == PKT_UD)
+		return embedded_datagram_put(boundary->emulation->shared, &frame->p, more + of, size - (size_t)of) == 0
+			       ? 0
+			       : err_set(err, -EPROTO, "FRAME: %zu B are no contents of a datagram", size - (size_t)of);
 	if (f->has_contents)
-		return take_contents(partitions, &frame->p, more + of, size - (size_t)of, err);
+		return take_contents(boundary, &frame->p, more + of, size - (size_t)of, err);
 	return size == (size_t)of ? 0 : err_set(err, -EPROTO, "FRAME: %zu unexpected bytes behind it", size - (size_t)of);
 }
 
 int
-boundary_on_frame(struct partitions *partitions, uint32_t from, const struct channel_message *message, struct err *err)
+boundary_on_frame(struct boundary *boundary, uint32_t from, uint64_t leaves_ps, const struct channel_message *message,
+		  struct err *err)
 {
 	const uint8_t *more = message->body + sizeof(struct partition_frame);
 	size_t size = message->size - sizeof(struct partition_frame);
@@ -605,7 +739,7 @@ boundary_on_frame(struct partitions *partitions, uint32_t from, const struct cha
 	int ret;
 
 	memcpy(&f, message->body, sizeof(f));
-	crossing = crossing_of(partitions, from, false, f.port, f.time_ps, err);
+	crossing = crossing_of(boundary, from, leaves_ps, false, f.port, f.time_ps, err);
 	if (crossing == NULL)
 		return -EPROTO;
 	frame.p = (struct pkt){
@@ -622,27 +756,27 @@ boundary_on_frame(struct partitions *partitions, uint32_t from, const struct cha
 		.flags = f.flags & (uint8_t)~PKT_BYTES,
 		.ttl = f.ttl,
 	};
-	ret = f.has_bytes ? adopt(partitions, &frame.p, &f, more, size, err)
-			  : take_over(partitions, &frame, &f, more, size, err);
+	ret = f.has_bytes ? adopt(boundary, &frame.p, &f, more, size, err)
+			  : take_over(boundary, &frame, &f, more, size, err);
 	if (ret == 0)
-		ret = keep_frame(partitions, crossing, &frame, err);
+		ret = keep_frame(boundary, crossing, &frame, err);
 	if (ret < 0)
-		body_release(partitions->emulation->fabric->config.bodies, &frame.p);
+		body_release(boundary->emulation->fabric->config.bodies, &frame.p);
 	return ret < 0 ? ret : 0;
 }
 
 int
-boundary_on_pause(struct partitions *partitions, uint32_t from, const struct channel_message *message, struct err *err)
+boundary_on_pause(struct boundary *boundary, uint32_t from, uint64_t leaves_ps, const struct channel_message *message,
+		  struct err *err)
 {
 	struct partition_pause pause;
 	struct boundary_crossing *crossing;
 
 	memcpy(&pause, message->body, sizeof(pause));
-	crossing = crossing_of(partitions, from, true, pause.port, pause.time_ps, err);
+	crossing = crossing_of(boundary, from, leaves_ps, true, pause.port, pause.time_ps, err);
 	if (crossing == NULL)
 		return -EPROTO;
-	if (crossing->pauses_used - crossing->pauses_head >=
-	    4 * partitions->emulation->fabric->links[pause.port].pauses_cap)
+	if (crossing->pauses_used - crossing->pauses_head >= 4 * boundary->emulation->fabric->links[pause.port].pauses_cap)
 		return err_set(err, -EPROTO, "PAUSE: more are in flight on one cable than it holds");
 	if (crossing->pauses_head > crossing->pauses_used / 2) {
 		memmove(crossing->pauses, crossing->pauses + crossing->pauses_head,
@@ -656,4 +790,163 @@ boundary_on_pause(struct partitions *partitions, uint32_t from, const struct cha
 		(struct pause_frame){ .time_ps = pause.time_ps, .prio_mask = pause.prio_mask, .xoff = pause.xoff != 0 };
 	crossing->last_pause_ps = pause.time_ps;
 	return 0;
+}
+
+#define UNSET UINT32_MAX
+/* METIS draws: everybody from here. */
+#define DIVISION_SEED 17
+
+/* The switch that a node goes with: itself, or that of a host's first port. */
+static uint32_t
+group_of(const struct topo *topo, uint32_t node)
+{
+	return topo->nodes[node].kind == TOPO_HOST ? topo_port_of(topo, node, 0)->peer : node;
+}
+
+/* Names are known, and each stands once: the scenario was checked. */
+static void
+assign_named(const struct scenario *sc, uint32_t *partition)
+{
+	for (size_t g = 0; g < sc->npartitions; g++)
+		for (size_t i = 0; i < sc->partitions[g].names.count; i++)
+			partition[topo_find(sc->topo, sc->partitions[g].names.items[i])] = (uint32_t)g;
+}
+
+/* The graph of switches in METIS's format: neighbours of vertex v are adjncy[xadj[v] .. xadj[v + 1]). */
+struct graph {
+	idx_t *xadj, *adjncy, *cables, *weight, *partition; /* cables: the number of them to a neighbour */
+	uint32_t *vertex;                                   /* [nnodes] of a switch */
+	idx_t count, edges;
+};
+
+static void
+graph_fini(struct graph *g)
+{
+	free(g->xadj);
+	free(g->adjncy);
+	free(g->cables);
+	free(g->weight);
+	free(g->partition);
+	free(g->vertex);
+}
+
+/* A cable to a neighbour: one more to the same, or the first. */
+static void
+graph_add(struct graph *g, idx_t from, idx_t neighbour)
+{
+	idx_t at = from;
+
+	while (at < g->edges && g->adjncy[at] != neighbour)
+		at++;
+	g->adjncy[at] = neighbour;
+	g->cables[at]++;
+	g->edges += at == g->edges;
+}
+
+static int
+graph_init(struct graph *g, const struct topo *topo)
+{
+	*g = (struct graph){
+		.xadj = calloc(topo->nswitches + 1u, sizeof(idx_t)),
+		.adjncy = calloc(topo->nports + 1u, sizeof(idx_t)),
+		.cables = calloc(topo->nports + 1u, sizeof(idx_t)),
+		.weight = calloc(topo->nswitches + 1u, sizeof(idx_t)),
+		.partition = calloc(topo->nswitches + 1u, sizeof(idx_t)),
+		.vertex = calloc(topo->nnodes + 1u, sizeof(uint32_t)),
+	};
+	if (g->xadj == NULL || g->adjncy == NULL || g->cables == NULL || g->weight == NULL || g->partition == NULL ||
+	    g->vertex == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < topo->nnodes; i++)
+		if (topo->nodes[i].kind == TOPO_SWITCH)
+			g->vertex[i] = (uint32_t)g->count++;
+	for (uint32_t i = 0; i < topo->nnodes; i++) {
+		uint32_t group = group_of(topo, i);
+		idx_t from = g->edges;
+
+		g->weight[g->vertex[group]] += topo->nodes[i].nports * (topo->nodes[i].kind == TOPO_HOST ? 2 : 1);
+		for (uint16_t p = 0; topo->nodes[i].kind == TOPO_SWITCH && p < topo->nodes[i].nports; p++) {
+			uint32_t peer = topo_port_of(topo, i, p)->peer;
+
+			if (topo->nodes[peer].kind == TOPO_SWITCH)
+				graph_add(g, from, (idx_t)g->vertex[peer]);
+		}
+		if (topo->nodes[i].kind == TOPO_SWITCH)
+			g->xadj[g->vertex[i] + 1] = g->edges;
+	}
+	return 0;
+}
+
+static int
+assign_by_metis(const struct topo *topo, uint32_t partitions, uint32_t *partition, struct err *err)
+{
+	idx_t options[METIS_NOPTIONS], one = 1, count = (idx_t)partitions, boundary = 0;
+	struct graph g;
+	int ret = graph_init(&g, topo);
+
+	METIS_SetDefaultOptions(options);
+	options[METIS_OPTION_SEED] = DIVISION_SEED;
+	if (ret == 0 && METIS_PartGraphRecursive(&g.count, &one, g.xadj, g.adjncy, g.weight, NULL, g.cables, &count, NULL,
+						 NULL, options, &boundary, g.partition) != METIS_OK)
+		ret = -EINVAL;
+	for (uint32_t i = 0; ret == 0 && i < topo->nnodes; i++)
+		if (topo->nodes[i].kind == TOPO_SWITCH)
+			partition[i] = (uint32_t)g.partition[g.vertex[i]];
+	graph_fini(&g);
+	return ret == 0 ? 0 : err_set(err, ret, "this topology could not be divided into %u partitions", partitions);
+}
+
+int
+division_make(const struct scenario *sc, uint32_t partitions, uint32_t *partition, struct err *err)
+{
+	const struct topo *topo = sc->topo;
+	int ret = 0;
+
+	if (sc->npartitions != 0 && sc->npartitions != partitions)
+		return cfg_fail(&sc->partitions[0].where, NULL, err,
+				"the scenario has %zu partitions, and %u are asked for", sc->npartitions, partitions);
+	if (partitions > topo->nswitches)
+		return err_set(err, -EINVAL, "%s: %u partitions of %u switches: every partition needs a switch",
+			       cfg_file(sc->cfg), partitions, topo->nswitches);
+	for (uint32_t i = 0; i < topo->nnodes; i++)
+		partition[i] = UNSET;
+	if (sc->npartitions != 0)
+		assign_named(sc, partition);
+	else
+		ret = assign_by_metis(topo, partitions, partition, err);
+	for (uint32_t i = 0; ret == 0 && i < topo->nnodes; i++)
+		if (partition[i] == UNSET)
+			partition[i] = partition[group_of(topo, i)];
+	for (uint32_t p = 0; ret == 0 && p < partitions; p++) {
+		bool any = false;
+
+		for (uint32_t i = 0; i < topo->nnodes; i++)
+			any |= partition[i] == p;
+		if (!any)
+			ret = err_set(err, -EINVAL,
+				      "%s: partition %u of %u would have no node: ask for fewer, or name switches in "
+				      "\"partitions\"",
+				      cfg_file(sc->cfg), p, partitions);
+	}
+	return ret;
+}
+
+char *
+division_name(const struct topo *topo, const uint32_t *partition, uint32_t which, char *buf)
+{
+	uint32_t count = 0, shown = 0;
+	int at = snprintf(buf, DIVISION_NAME, "partition %u (", which);
+
+	for (uint32_t i = 0; i < topo->nnodes; i++) {
+		count += partition[i] == which;
+		if (partition[i] != which || shown == 3)
+			continue;
+		at += snprintf(buf + at, DIVISION_NAME - (size_t)at, "%s%s", shown != 0 ? ", " : "", topo->nodes[i].name);
+		shown++;
+	}
+	if (count > shown)
+		snprintf(buf + at, DIVISION_NAME - (size_t)at, " and %u more)", count - shown);
+	else
+		snprintf(buf + at, DIVISION_NAME - (size_t)at, ")");
+	return buf;
 }

@@ -7,15 +7,19 @@
 #pragma once
 
 #include <stdatomic.h>
+#include <stdint.h>
 
+#include "common/err.h"
 #include "common/flow.h"
 #include "common/int_header.h"
 #include "dpswitch/fabric/body.h"
 #include "dpswitch/fabric/fabric.h"
 #include "emulation/partition.h"
-#include "emulation/partition/channel.h"
+#include "emulation/partition/rendezvous.h"
+#include "scenario/scenario.h"
 
-struct partitions;
+struct emulation;
+struct scenario;
 
 /* A frame that has been received, and not arrived. */
 struct boundary_frame {
@@ -35,38 +39,12 @@ struct boundary_crossing {
 	uint64_t down_ps;                /* when the link last went down: frames that had left before are lost */
 	bool down;
 	uint8_t pausing; /* classes that its sender asks ours to hold, as far as known here */
+	uint8_t held;    /* virtual time, while the link is down: the same, as its sender has reported it */
+	/* virtual time: what our port at this cable sent in the last window, which its MAC counts with the next one */
+	struct {
+		uint64_t frames, bytes, pauses[8];
+	} sent;
 };
-
-struct boundary {
-	struct boundary_crossing *crossings; /* [count] */
-	uint32_t count;
-	uint32_t *crossing_of; /* [topo->nports] by the sender's port; TOPO_NONE: none */
-	uint32_t *leaving;     /* [count] ports of this partition at the same cables */
-	struct partition_crossed crossed;
-};
-
-/* @param partition_of  [nnodes]. @return 0 or -ENOMEM */
-int boundary_init(struct boundary *boundary, const struct topo *topo, const uint32_t *partition_of, uint32_t partition);
-void boundary_fini(struct boundary *boundary);
-/* The fabric has stopped: returns the packets that had not arrived. Before it is destroyed. */
-void boundary_stop(struct partitions *partitions);
-/* Another phase begins, as if nothing had crossed. */
-void boundary_renew(struct boundary *boundary);
-
-/* Puts the frames that were sent in the last window into the channels. */
-void boundary_leaving(struct partitions *partitions, const struct window *window);
-/*
- * Puts the frames that arrive in the window that begins onto their cables, and applies the effects of faults on the
- * cables.
- * @return 0; -EPROTO with err set: a partition sends more than its cable carries, with its name
- */
-int boundary_entering(struct partitions *partitions, const struct window *window, uint32_t *from, struct err *err);
-/* @return when the next received frame arrives; TIME_NEVER: there is none */
-uint64_t boundary_next_ps(const struct boundary *boundary);
-
-/* A FRAME or PAUSE arrived. @return 0; -EPROTO with err set: it is impossible */
-int boundary_on_frame(struct partitions *partitions, uint32_t from, const struct channel_message *message, struct err *err);
-int boundary_on_pause(struct partitions *partitions, uint32_t from, const struct channel_message *message, struct err *err);
 
 /* Contents of data segments from other partitions, while their descriptors travel (dpswitch/fabric/body.h). */
 
@@ -89,8 +67,78 @@ struct segments {
 	uint32_t nfree;
 };
 
-void segments_init(struct segments *segments);
-void segments_fini(struct segments *segments);
+struct boundary {
+	const struct scenario *scenario;
+	const uint32_t *partition_of; /* [nnodes] */
+	struct channel *channels[PARTITION_MAX];
+	struct emulation *emulation; /* of the present fabric */
+	struct segments segments;
+	struct boundary_crossing *crossings; /* [count] */
+	uint32_t count;
+	uint32_t *crossing_of; /* [topo->nports] by the sender's port; TOPO_NONE: none */
+	uint32_t *leaving;     /* [count] ports of this partition at the same cables */
+	struct partition_crossed crossed;
+};
+
+/* The channels and the emulation are the caller's to set. @param partition_of  [nnodes]. @return 0 or -ENOMEM */
+int boundary_init(struct boundary *boundary, const struct scenario *scenario, const uint32_t *partition_of,
+		  uint32_t partition);
+void boundary_fini(struct boundary *boundary);
+/* The fabric has stopped: returns the packets that had not arrived. Before it is destroyed. */
+void boundary_stop(struct boundary *boundary);
+/* Another phase begins, as if nothing had crossed. */
+void boundary_renew(struct boundary *boundary);
+
+/* Puts the frames that were sent in the last window into the channels. */
+void boundary_leaving(struct boundary *boundary, const struct window *window);
+/*
+ * Virtual time, where a frame takes the cable's lane as in a fabric of one program. Between windows MACs have counted
+ * what the receiver took in, hence not the frames of the last window.
+ */
+void boundary_leaving_lanes(struct boundary *boundary, const struct window *window);
+/* Puts all received frames into the lanes of the window that has ended. @return as boundary_entering() */
+int boundary_enter_lanes(struct boundary *boundary, const struct window *window, uint32_t *from, struct err *err);
+/* @return classes that a port of another partition at a boundary cable holds, whose link is down (global id) */
+uint8_t boundary_held(const struct boundary *boundary, uint32_t port);
+
+/*
+ * Puts the frames that arrive in the window that begins onto their cables, and applies the effects of faults on the
+ * cables.
+ * @return 0; -EPROTO with err set: a partition sends more than its cable carries, with its name
+ */
+int boundary_entering(struct boundary *boundary, const struct window *window, uint32_t *from, struct err *err);
+/* @return when the next received frame arrives; TIME_NEVER: there is none */
+uint64_t boundary_next_ps(const struct boundary *boundary);
+
+/*
+ * A FRAME or PAUSE arrived. @param leaves_ps  nothing leaves its partition before. @return 0; -EPROTO with err set: it is
+ * impossible
+ */
+int boundary_on_frame(struct boundary *boundary, uint32_t from, uint64_t leaves_ps, const struct channel_message *message,
+		      struct err *err);
+int boundary_on_pause(struct boundary *boundary, uint32_t from, uint64_t leaves_ps, const struct channel_message *message,
+		      struct err *err);
+
+int boundary_on_held(struct boundary *boundary, uint32_t from, const struct channel_message *message, struct err *err);
 
 /* @return whether the handle is in use; *body until it is released */
 bool segments_read(const struct segments *segments, uint32_t handle, struct body *body);
+
+/*
+ * Which partition of a fabric runs which node. Every partition computes it for itself, from the same scenario, with
+ * the same result: the partitions compare a digest of it in the handshake.
+ */
+
+/*
+ * Switches by the scenario's partitions groups, or, where there are none, by METIS: work (a switch's ports, twice those of
+ * its hosts) evenly, with few boundary cables. A host is where the switch of its first port is, unless a group names
+ * it.
+ * @param partitions  2 to PARTITION_MAX
+ * @param partition   set, [topo->nnodes]
+ * @return 0, or negative errno with err set
+ */
+int division_make(const struct scenario *scenario, uint32_t partitions, uint32_t *partition, struct err *err);
+
+/* "partition 1 (b, h2 and 1 more)", for people. @param buf  of DIVISION_NAME bytes. @return buf */
+#define DIVISION_NAME 160
+char *division_name(const struct topo *topo, const uint32_t *partition, uint32_t which, char *buf);

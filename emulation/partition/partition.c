@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,11 +15,12 @@
 #include "common/units.h"
 #include "common/wire/manage.h"
 #include "common/wire/record.h"
+#include "emulation/emulation.h"
 #include "emulation/hosts.h"
 #include "emulation/partition/partition_peers.h"
+#include "emulation/partition/processes.h"
 #include "emulation/partition/rendezvous.h"
 #include "rxe-hosts/steps/engine.h"
-#include "rxe-hosts/steps/remote.h"
 
 /*
  * Hosts of other partitions (emulation/hosts.h): nodes that stand still, and programs that report over the
@@ -83,7 +83,7 @@ static const struct host_driver_ops partition_hosts = {
 
 /* Before the run the partitions connect, and begin together. */
 
-#define POLL_MS 50
+#define POLL_NS 50000000ULL
 #define TOKEN_LEAST 16
 #define CLOCK_ROUNDS 8
 /* From the START message to the run's time 0: the message's delay on a busy machine. */
@@ -191,6 +191,16 @@ name_partition(void *ctx, uint32_t partition, char buf[160])
 	division_name(partitions->scenario->topo, partitions->partition_of, partition, buf);
 }
 
+/* The partitions' addresses, and the token of those that others can reach. @return 0 or negative errno with err set */
+static int
+read_options(const struct partition_options *options, char *list, const char *addresses[PARTITION_MAX],
+	     char token[PARTITION_TOKEN], struct err *err)
+{
+	int ret = split(list, options, addresses, err);
+
+	return ret == 0 ? read_token(options->token, token, err) : ret;
+}
+
 int
 partition_rendezvous(struct partitions *partitions, const struct partition_options *options, struct err *err)
 {
@@ -203,6 +213,7 @@ partition_rendezvous(struct partitions *partitions, const struct partition_optio
 					partitions->scenario->topo->nnodes * sizeof(*partitions->partition_of)),
 	};
 	struct channel channels[PARTITION_MAX];
+	pid_t pids[PARTITION_MAX] = { 0 };
 	const char *addresses[PARTITION_MAX];
 	const struct rendezvous rendezvous = { partitions->which,
 					       partitions->count,
@@ -210,19 +221,23 @@ partition_rendezvous(struct partitions *partitions, const struct partition_optio
 					       &hello,
 					       partitions->scenario->limits.connect_ps / PS_PER_NS,
 					       name_partition,
-					       partitions };
-	char *list = strdup(options->addresses);
+					       partitions,
+					       options->lcores };
+	char *list = strdup(options->addresses != NULL ? options->addresses : "");
 	int ret = list != NULL && digest_scenario(partitions->scenario, &hello.scenario) == 0 ? 0 : -ENOMEM;
 
 	if (ret < 0)
 		err_set(err, ret, "out of memory for partitions");
 	for (uint32_t p = 0; p < PARTITION_MAX; p++)
 		channels[p] = (struct channel){ .fd = -1 };
-	ret = ret == 0 ? split(list, options, addresses, err) : ret;
-	ret = ret == 0 ? read_token(options->token, hello.token, err) : ret;
-	ret = ret == 0 ? rendezvous_run(&rendezvous, channels, err) : ret;
-	for (uint32_t p = 0; p < partitions->count; p++)
+	if (ret == 0 && !options->processes)
+		ret = read_options(options, list, addresses, hello.token, err);
+	ret = ret == 0 ? partitions->transport->rendezvous(&rendezvous, channels, pids, err) : ret;
+	partitions->found = ret == 0;
+	for (uint32_t p = 0; p < partitions->count; p++) {
 		partitions->peers[p].channel = channels[p];
+		partitions->peers[p].watch.pid = pids[p];
+	}
 	if (ret == 0 && partitions->which == 0)
 		partitions->check = record_check_create();
 	free(list);
@@ -287,9 +302,6 @@ await(struct partitions *partitions, uint32_t from, enum partition_type type, ui
 
 	name_partition(partitions, from, name);
 	while (got == 0) {
-		/* Messages from others that are not read yet are no reason to wake up. */
-		struct pollfd wait = { .fd = channel->fd, .events = POLLIN };
-
 		if (interrupt_asked())
 			return err_set(err, -EINTR, "interrupted before the run began");
 		if (clock_now_ns() >= deadline_ns)
@@ -301,7 +313,8 @@ await(struct partitions *partitions, uint32_t from, enum partition_type type, ui
 		else if (got == 0 && channel->ended)
 			return err_set(err, -ECONNRESET, "%s ended before the run began", name);
 		else if (got == 0)
-			poll(&wait, 1, POLL_MS);
+			/* Messages from others that are not read yet are no reason to wake up. */
+			partitions->transport->sleep(&channel, 1, clock_now_ns() + POLL_NS);
 	}
 	if (got < 0 || message.type != type)
 		return err_set(err, -EPROTO, "%s: %s", name, got < 0 ? why.text : "another message than that it is ready");
@@ -536,13 +549,36 @@ partition_pace(void *ctx, uint64_t earliest_ps, uint64_t start_ps)
 static void
 join(void *ctx, struct emulation *emulation)
 {
-	((struct partitions *)ctx)->emulation = emulation;
+	struct partitions *partitions = ctx;
+
+	partitions->emulation = partitions->boundary.emulation = emulation;
 }
 
 static int
 start(void *ctx, uint64_t *zero_ns, struct err *err)
 {
 	return partition_start(ctx, zero_ns, err);
+}
+
+void
+partition_stop(struct partitions *partitions)
+{
+	const struct fabric *fabric = partitions->emulation->fabric;
+	struct partition_bye bye = {
+		.end_ps = fabric->window.end_ps,
+		.reason = fabric->end_reason,
+		.node = fabric->end_node,
+	};
+
+	if (fabric->end_node < partitions->scenario->topo->nnodes && fabric->nodes[fabric->end_node]->error[0] != '\0')
+		snprintf(bye.text, sizeof(bye.text), "%s", fabric->nodes[fabric->end_node]->error);
+	else if (partitions->why[0] != '\0')
+		snprintf(bye.text, sizeof(bye.text), "%.*s", PARTITION_TEXT - 1, partitions->why);
+	partitions->ended = true;
+	for (uint32_t p = 0; p < partitions->count; p++)
+		channel_put(&partitions->peers[p].channel, PARTITION_BYE, &bye, sizeof(bye), NULL, 0);
+	partition_flush(partitions);
+	boundary_stop(&partitions->boundary);
 }
 
 static void
@@ -565,13 +601,18 @@ up(void *ctx, bool ours)
 static struct bodies *
 bodies(void *ctx)
 {
-	return &((struct partitions *)ctx)->segments.base;
+	return &((struct partitions *)ctx)->boundary.segments.base;
 }
 
 static void
 leaving(void *ctx, const struct window *window)
 {
-	boundary_leaving(ctx, window);
+	struct partitions *partitions = ctx;
+
+	if (partitions->windows)
+		partition_end_window(partitions, window);
+	else
+		boundary_leaving(&partitions->boundary, window);
 }
 
 static void
@@ -581,8 +622,24 @@ entering(void *ctx, const struct window *window)
 	struct err err = { 0 };
 	uint32_t from = 0;
 
-	if (boundary_entering(partitions, window, &from, &err) < 0)
+	if (partitions->windows)
+		return; /* they are on their cables since the last window's end */
+	if (boundary_entering(&partitions->boundary, window, &from, &err) < 0)
 		partition_lose(partitions, from, err.text);
+}
+
+static uint8_t
+pausing(void *ctx, uint32_t port)
+{
+	return boundary_held(&((const struct partitions *)ctx)->boundary, port);
+}
+
+static bool
+interrupted(void *ctx)
+{
+	const struct partitions *partitions = ctx;
+
+	return partitions->windows ? partitions->interrupted : interrupt_asked();
 }
 
 static bool
@@ -618,6 +675,17 @@ broken(const void *ctx)
 	for (uint32_t p = 0; p < partitions->count; p++)
 		any |= partitions->peers[p].lost || partitions->peers[p].violates;
 	return any;
+}
+
+static bool
+speaks(const void *ctx)
+{
+	const struct partitions *partitions = ctx;
+
+	for (uint32_t p = 0; partitions->windows && p < partitions->which; p++)
+		if (!partitions->peers[p].lost)
+			return false;
+	return true;
 }
 
 static const json_t *
@@ -671,12 +739,18 @@ static const struct partition_ops ops = {
 	.leaving = leaving,
 	.entering = entering,
 	.horizon_ps = partition_horizon,
+	.agree = partition_agree,
+	.pausing = pausing,
+	.interrupted = interrupted,
+	.share = partition_share,
+	.shared = partition_shared,
 	.over = over,
 	.collect = partition_collect,
 	.finish = partition_finish,
 	.crossed = crossed,
 	.why = why,
 	.broken = broken,
+	.speaks = speaks,
 	.reported = reported,
 	.clock_error_ns = clock_error_ns,
 	.json = partition_json,
@@ -684,12 +758,17 @@ static const struct partition_ops ops = {
 
 /* The features that partitions lack. */
 static int
-check_scenario(const struct scenario *sc, struct err *err)
+check_scenario(const struct scenario *sc, bool processes, struct err *err)
 {
-	if (sc->timing.clock != CLOCK_REAL)
+	if (!processes && sc->timing.clock != CLOCK_REAL)
+		return cfg_fail(
+			&sc->timing.where, "clock", err,
+			"partitions of a fabric run in real time: set it to \"real\"; in virtual time its processes "
+			"are those of mpirun (--processes)");
+	if (processes && sc->timing.clock == CLOCK_REAL)
 		return cfg_fail(&sc->timing.where, "clock", err,
-				"partitions of a fabric run in real time: set it to \"real\"");
-	if (sc->pingmesh.enabled)
+				"processes of an MPI job run in virtual time: in real time use --partitions");
+	if (sc->pingmesh.enabled && !processes)
 		return cfg_fail(&sc->pingmesh.where, NULL, err,
 				"agents of R-Pingmesh ask a controller in their own program: "
 				"run it without --partitions, or leave pingmesh out");
@@ -709,6 +788,19 @@ check_scenario(const struct scenario *sc, struct err *err)
 }
 
 int
+partition_join_job(struct partition_options *options, struct err *err)
+{
+	return processes_begin(&options->which, &options->count, &options->transport, err);
+}
+
+void
+partition_leave_job(const struct partition_options *options, bool lost)
+{
+	if (options->transport != NULL)
+		options->transport->end(lost);
+}
+
+int
 partition_number(const char *text, struct partition_options *options, struct err *err)
 {
 	char rest;
@@ -725,7 +817,7 @@ partition_create(struct scenario *scenario, const struct partition_options *opti
 {
 	const struct topo *topo = scenario->topo;
 	struct partitions *partitions = calloc(1, sizeof(*partitions));
-	int ret = check_scenario(scenario, err);
+	int ret = check_scenario(scenario, options->processes, err);
 
 	if (partitions == NULL || ret < 0) {
 		free(partitions);
@@ -735,24 +827,29 @@ partition_create(struct scenario *scenario, const struct partition_options *opti
 	partitions->which = options->which;
 	partitions->count = options->count;
 	partitions->scenario = scenario;
+	partitions->transport = options->processes ? options->transport : &transport_stream;
+	partitions->windows = scenario->timing.clock != CLOCK_REAL;
+	scenario->plan->flows.labelled = scenario->nexternal == 0;
 	partitions->node = REC_NONE;
 	partitions->promised.state = PARTITION_WORKING; /* until it has looked at its hosts */
-	segments_init(&partitions->segments);
 	for (uint32_t p = 0; p < PARTITION_MAX; p++)
 		partitions->peers[p] = (struct partition_peer){ .channel.fd = -1,
 								.delay_ps = TIME_NEVER,
 								.working = p < partitions->count };
 	partitions->partition_of = calloc(topo->nnodes + 1u, sizeof(*partitions->partition_of));
 	partitions->remote = calloc(topo->nnodes + 1u, sizeof(*partitions->remote));
-	ret = partitions->partition_of != NULL && partitions->remote != NULL
+	partitions->failures = calloc(PARTITION_ALL_FAILURES, sizeof(*partitions->failures));
+	ret = partitions->partition_of != NULL && partitions->remote != NULL && partitions->failures != NULL
 		      ? division_make(scenario, partitions->count, partitions->partition_of, err)
 		      : err_set(err, -ENOMEM, "out of memory for partitions");
-	if (ret == 0 && boundary_init(&partitions->boundary, topo, partitions->partition_of, partitions->which) < 0)
+	if (ret == 0 && boundary_init(&partitions->boundary, scenario, partitions->partition_of, partitions->which) < 0)
 		ret = err_set(err, -ENOMEM, "out of memory for partitions");
 	if (ret < 0) {
 		partition_destroy(partitions);
 		return NULL;
 	}
+	for (uint32_t p = 0; p < PARTITION_MAX; p++)
+		partitions->boundary.channels[p] = &partitions->peers[p].channel;
 	for (uint32_t i = 0; i < topo->nnodes; i++)
 		partitions->remote[i] = partitions->partition_of[i] != partitions->which;
 	for (uint32_t i = 0; i < partitions->boundary.count; i++) {
@@ -777,16 +874,28 @@ partition_destroy(struct partitions *partitions)
 	if (partitions == NULL)
 		return;
 	for (uint32_t p = 0; p < PARTITION_MAX; p++) {
+		channel_shut(&partitions->peers[p].channel);
 		channel_fini(&partitions->peers[p].channel);
 		json_decref(partitions->peers[p].reported);
 		free(partitions->peers[p].report);
 	}
 	boundary_fini(&partitions->boundary);
-	segments_fini(&partitions->segments);
 	record_check_destroy(partitions->check);
+	partition_drop_requests(partitions);
+	free(partitions->requests);
+	free(partitions->failures);
 	free(partitions->partition_of);
 	free(partitions->remote);
 	free(partitions);
+}
+
+bool
+partition_has_lost(const struct partitions *partitions)
+{
+	for (uint32_t p = 0; p < partitions->count; p++)
+		if (partitions->peers[p].lost)
+			return true;
+	return !partitions->found;
 }
 
 const struct partition *

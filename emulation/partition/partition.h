@@ -1,26 +1,45 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A fabric in real time that several programs run, each a partition of its nodes, joined at the cables between them.
+ * A fabric that several programs run, each a partition of its nodes, joined at the cables between them. In virtual time
+ * they are processes of an MPI job, and all open the same windows (windows.c).
  *
- * Partitions advance together, as nodes do within one program. Each promises the others a time before which nothing
- * leaves it, and none opens a window that ends later than that time plus the delay of the boundary cable. So a frame
- * that crosses arrives at its exact instant of the run's time, whatever the transport took. A transport slower than
+ * In real time partitions advance together, as nodes do within one program. Each promises the others a time before which
+ * nothing leaves it, and none opens a window that ends later than that time plus the delay of the boundary cable. So a
+ * frame that crosses arrives at its exact instant of the run's time, whatever the transport took. A transport slower than
  * the cable makes windows late, and overruns no buffer. Clocks pace, and are never compared.
  */
 #pragma once
 
-#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
 
-#include "emulation/emulation.h"
+#include "common/err.h"
 
+struct partition;
 struct partitions;
+struct record_check;
+struct scenario;
+struct transport;
 
 struct partition_options {
 	uint32_t which, count;
-	const char *addresses; /* of all, with commas between them */
-	const char *token;     /* file whose first line it is; NULL: none */
+	const char *addresses;             /* of all, with commas between them */
+	const char *token;                 /* file whose first line it is; NULL: none */
+	bool processes;                    /* of an MPI job instead (partition_join_job()) */
+	const struct transport *transport; /* the job's */
+	uint32_t lcores;                   /* of this process, of such a job */
 };
 
+/*
+ * Joins the MPI job whose process this is.
+ * @param options  which and count are set. @return 0, or negative errno with err set
+ */
+int partition_join_job(struct partition_options *options, struct err *err);
+/*
+ * Where no partition_create() follows, or partition_destroy() has returned; of a run without a job: nothing.
+ * @param lost  another process is gone or stopped: it is not waited for
+ */
+void partition_leave_job(const struct partition_options *options, bool lost);
 /* Parses "I/N". @return 0, or -EINVAL with err set */
 int partition_number(const char *text, struct partition_options *options, struct err *err);
 
@@ -30,6 +49,8 @@ int partition_number(const char *text, struct partition_options *options, struct
  */
 struct partitions *partition_create(struct scenario *scenario, const struct partition_options *options, struct err *err);
 void partition_destroy(struct partitions *partitions);
+/* Whether another partition is gone, of no use, or has not been found. */
+bool partition_has_lost(const struct partitions *partitions);
 
 /* For emulation_create(). */
 const struct partition *partition_here(const struct partitions *partitions);

@@ -4,11 +4,9 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/clock.h"
 #include "common/grow.h"
@@ -17,12 +15,11 @@
 #include "common/minmax.h"
 #include "common/printable.h"
 #include "common/record/kinds.h"
+#include "emulation/emulation.h"
 #include "emulation/outputs/outputs.h"
 #include "rxe-hosts/steps/engine.h"
-#include "rxe-hosts/steps/remote.h"
 
-/* Whether a node belongs to a peer, which alone may report it. */
-static int
+int
 partition_owns(const struct partitions *partitions, uint32_t from, uint32_t node, struct err *err)
 {
 	if (node < partitions->scenario->topo->nnodes && partitions->partition_of[node] == from)
@@ -36,9 +33,9 @@ partition_owns(const struct partitions *partitions, uint32_t from, uint32_t node
 #define BATCH_BYTES (PARTITION_MAX_BODY / 2)
 #define RECORD_BYTES 4096 /* more than any has */
 
-/* Sends this partition's report of its hosts. */
+/* What this partition reports of its hosts. */
 static void
-look(struct partitions *partitions)
+look(struct partitions *partitions, uint64_t now_ps)
 {
 	const struct emulation *emulation = partitions->emulation;
 	struct partition_promise *promised = &partitions->promised;
@@ -61,7 +58,8 @@ look(struct partitions *partitions)
 			promised->state |= PARTITION_WORKING;
 		if (driver->ops->sending(driver->ctx, i, &next_ps))
 			promised->state |= PARTITION_SENDING;
-		promised->next_ps = min_u64(promised->next_ps, next_ps);
+		if (next_ps > now_ps) /* what is due already waits for no time */
+			promised->next_ps = min_u64(promised->next_ps, next_ps);
 	}
 }
 
@@ -108,14 +106,19 @@ partition_collect(void *ctx, uint64_t now_ps)
 	struct partitions *partitions = ctx;
 	uint64_t complete_ps = now_ps;
 
-	look(partitions);
+	look(partitions, now_ps);
 	show_progress(partitions);
 	if (partitions->emulation->phase == EMULATION_PREPARE)
 		return now_ps;
-	if (partitions->which != 0) {
+	if (partitions->which != 0)
 		send_records(partitions, now_ps);
-		return now_ps;
+	if (partitions->windows && !partitions->over) {
+		partition_exchange_states(partitions, now_ps);
+		show_progress(partitions);
+		partition_show_states(partitions);
 	}
+	if (partitions->which != 0)
+		return now_ps;
 	for (uint32_t p = 1; p < partitions->count; p++)
 		if (!partitions->peers[p].lost && !partitions->peers[p].done)
 			complete_ps = min_u64(complete_ps, partitions->peers[p].before_ps);
@@ -280,27 +283,6 @@ partition_recv_done(struct partitions *partitions, uint32_t from, const struct c
 #define FINISH_HURRIED_NS 2000000000ULL
 #define FINISH_SLICE_NS 50000000ULL
 
-void
-partition_stop(struct partitions *partitions)
-{
-	const struct fabric *fabric = partitions->emulation->fabric;
-	struct partition_bye bye = {
-		.end_ps = fabric->window.end_ps,
-		.reason = fabric->end_reason,
-		.node = fabric->end_node,
-	};
-
-	if (fabric->end_node < partitions->scenario->topo->nnodes && fabric->nodes[fabric->end_node]->error[0] != '\0')
-		snprintf(bye.text, sizeof(bye.text), "%s", fabric->nodes[fabric->end_node]->error);
-	else if (partitions->why[0] != '\0')
-		snprintf(bye.text, sizeof(bye.text), "%.*s", PARTITION_TEXT - 1, partitions->why);
-	partitions->ended = true;
-	for (uint32_t p = 0; p < partitions->count; p++)
-		channel_put(&partitions->peers[p].channel, PARTITION_BYE, &bye, sizeof(bye), NULL, 0);
-	partition_flush(partitions);
-	boundary_stop(partitions);
-}
-
 static uint64_t
 idle_limit_ns(void)
 {
@@ -359,8 +341,8 @@ left_bytes(const struct partitions *partitions)
 	for (uint32_t p = 0; p < partitions->count; p++) {
 		const struct partition_peer *peer = &partitions->peers[p];
 
-		if (!peer->lost && peer->channel.fd >= 0 && peer->channel.error == 0 && (p == 0 || !peer->bye))
-			bytes += peer->channel.out_used - peer->channel.out_head;
+		if (!peer->lost && channel_is_open(&peer->channel) && peer->channel.error == 0 && (p == 0 || !peer->bye))
+			bytes += channel_left_bytes(&peer->channel);
 	}
 	return bytes;
 }
@@ -390,7 +372,7 @@ flush_all(struct partitions *partitions)
 static bool
 is_open(const struct partition_peer *peer)
 {
-	return !peer->lost && peer->channel.fd >= 0 && peer->channel.error == 0 && !peer->channel.ended;
+	return !peer->lost && channel_is_open(&peer->channel) && peer->channel.error == 0 && !peer->channel.ended;
 }
 
 /* Delivers the last messages: this partition stays until the others have sent all, too. */
@@ -417,9 +399,10 @@ report_nodes(struct partitions *partitions)
 {
 	struct partition_peer *first = &partitions->peers[0];
 
-	partition_collect(partitions, TIME_NEVER);
+	send_records(partitions, TIME_NEVER);
 	for (uint32_t i = 0; i < partitions->scenario->topo->nnodes; i++) {
-		const struct partition_counters head = { .node = i };
+		const struct partition_counters head = { .node = i,
+							 .digest = partitions->emulation->fabric->nodes[i]->digest };
 
 		if (partitions->remote[i])
 			continue;
@@ -491,6 +474,7 @@ partition_recv_counters(struct partitions *partitions, uint32_t from, const stru
 		return -EPROTO;
 	memcpy(&partitions->emulation->fabric->nodes[head.node]->count, message->body + sizeof(head),
 	       sizeof(struct node_counters));
+	partitions->emulation->fabric->nodes[head.node]->digest = head.digest;
 	return 0;
 }
 
@@ -614,7 +598,7 @@ partition_lose(struct partitions *partitions, uint32_t peer, const char *why)
 	division_name(partitions->scenario->topo, partitions->partition_of, peer, name);
 	if (!partitions->over)
 		snprintf(partitions->why, sizeof(partitions->why), "%s was lost: %s", name, why);
-	else
+	else if (!partitions->windows) /* of a job, the first loss ends the others */
 		log_warning("%s was lost: %s", name, why);
 	end_run(partitions, REC_END_PART_LOST, first_node(partitions, peer));
 }
@@ -657,7 +641,7 @@ recv_bye(struct partitions *partitions, uint32_t from, const struct channel_mess
 	peer->bye = true;
 	peer->working = peer->sending = false;
 	peer->leaves_ps = peer->next_ps = TIME_NEVER;
-	if (bye.reason == REC_END_COMPLETE || partitions->over)
+	if (bye.reason == REC_END_COMPLETE || partitions->over || (partitions->windows && partitions->ended))
 		return 0;
 	division_name(partitions->scenario->topo, partitions->partition_of, from, name);
 	bye.text[sizeof(bye.text) - 1] = '\0';
@@ -667,10 +651,39 @@ recv_bye(struct partitions *partitions, uint32_t from, const struct channel_mess
 	return 0;
 }
 
+static int
+recv_frame(struct partitions *partitions, uint32_t from, const struct channel_message *message, struct err *err)
+{
+	return boundary_on_frame(&partitions->boundary, from, partitions->peers[from].leaves_ps, message, err);
+}
+
+static int
+recv_pause(struct partitions *partitions, uint32_t from, const struct channel_message *message, struct err *err)
+{
+	return boundary_on_pause(&partitions->boundary, from, partitions->peers[from].leaves_ps, message, err);
+}
+
+static int
+recv_held(struct partitions *partitions, uint32_t from, const struct channel_message *message, struct err *err)
+{
+	return boundary_on_held(&partitions->boundary, from, message, err);
+}
+
+/* It renews the time of silence, as every message does. */
+static int
+recv_alive(struct partitions *partitions, uint32_t from, const struct channel_message *message, struct err *err)
+{
+	(void)partitions;
+	(void)from;
+	(void)message;
+	(void)err;
+	return 0;
+}
+
 static int (*const handlers[PARTITION_TYPES])(struct partitions *partitions, uint32_t from,
 					      const struct channel_message *message, struct err *err) = {
-	[PARTITION_FRAME] = boundary_on_frame,
-	[PARTITION_PAUSE] = boundary_on_pause,
+	[PARTITION_FRAME] = recv_frame,
+	[PARTITION_PAUSE] = recv_pause,
 	[PARTITION_PROMISE] = recv_promise,
 	[PARTITION_RECORDS] = partition_recv_records,
 	[PARTITION_BYE] = recv_bye,
@@ -682,6 +695,12 @@ static int (*const handlers[PARTITION_TYPES])(struct partitions *partitions, uin
 	[PARTITION_FAULTS] = partition_recv_faults,
 	[PARTITION_REPORT] = partition_recv_report,
 	[PARTITION_DONE] = partition_recv_done,
+	[PARTITION_WINDOW] = partition_recv_window,
+	[PARTITION_HELD] = recv_held,
+	[PARTITION_STATE] = partition_recv_state,
+	[PARTITION_ALIVE] = recv_alive,
+	[PARTITION_SHARED] = partition_recv_shared,
+	[PARTITION_SHARED_END] = partition_recv_shared_end,
 };
 
 /* Messages about a fabric that has stopped, here or there. */
@@ -689,7 +708,9 @@ static bool
 is_stale(const struct partitions *partitions, const struct partition_peer *peer, enum partition_type type)
 {
 	return (partitions->ended || peer->bye) &&
-	       (type == PARTITION_FRAME || type == PARTITION_PAUSE || type == PARTITION_PROMISE);
+	       (type == PARTITION_FRAME || type == PARTITION_PAUSE || type == PARTITION_PROMISE ||
+		type == PARTITION_WINDOW || type == PARTITION_HELD || type == PARTITION_STATE || type == PARTITION_SHARED ||
+		type == PARTITION_SHARED_END);
 }
 
 /*
@@ -730,7 +751,8 @@ take_in(struct partitions *partitions, uint32_t from)
 	struct err err = { 0 };
 	int got = 0;
 
-	while (!is_early(partitions, peer) && (got = channel_take(&peer->channel, &message, &err)) > 0) {
+	while (!is_early(partitions, peer) && !partition_is_ahead(partitions, peer) &&
+	       (got = channel_take(&peer->channel, &message, &err)) > 0) {
 		if (partition_is_past(peer, message.type) || is_stale(partitions, peer, message.type))
 			continue;
 		useful = true;
@@ -757,7 +779,7 @@ void
 partition_take_in(struct partitions *partitions)
 {
 	for (uint32_t p = 0; p < partitions->count; p++)
-		if (partitions->peers[p].channel.fd >= 0)
+		if (channel_is_open(&partitions->peers[p].channel))
 			take_in(partitions, p);
 }
 
@@ -771,19 +793,11 @@ partition_flush(struct partitions *partitions)
 void
 partition_sleep(struct partitions *partitions, uint64_t until_ns)
 {
-	uint64_t now_ns = clock_now_ns(), left_ns = until_ns > now_ns ? until_ns - now_ns : 0;
-	struct timespec left = { (time_t)(left_ns / 1000000000ULL), (long)(left_ns % 1000000000ULL) };
-	struct pollfd wait[PARTITION_MAX];
+	struct channel *open[PARTITION_MAX];
 	uint32_t count = 0;
 
-	for (uint32_t p = 0; p < partitions->count; p++) {
-		const struct channel *channel = &partitions->peers[p].channel;
-
-		if (channel->fd >= 0 && !channel->ended)
-			wait[count++] = (struct pollfd){
-				.fd = channel->fd,
-				.events = channel_waits(channel) ? POLLIN | POLLOUT : POLLIN,
-			};
-	}
-	ppoll(wait, count, &left, NULL);
+	for (uint32_t p = 0; p < partitions->count; p++)
+		if (channel_is_open(&partitions->peers[p].channel))
+			open[count++] = &partitions->peers[p].channel;
+	partitions->transport->sleep(open, count, until_ns);
 }

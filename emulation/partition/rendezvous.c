@@ -2,16 +2,21 @@
 #include "emulation/partition/rendezvous.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/grow.h"
 #include "common/interrupt.h"
 #include "common/log.h"
 #include "common/units.h"
@@ -216,9 +221,8 @@ same_token(const char *a, const char *b)
 	return differ == 0;
 }
 
-/* The reason why a peer is not of this run, for people; NULL: it is. */
-static const char *
-flaw_of(const struct partition_hello *ours, const struct partition_hello *theirs)
+const char *
+rendezvous_flaw(const struct partition_hello *ours, const struct partition_hello *theirs)
 {
 	if (theirs->version != ours->version || theirs->layout != ours->layout)
 		return "is of another version: run the same build of dpswitch everywhere";
@@ -281,7 +285,7 @@ hear(const struct rendezvous_state *m, uint32_t partition, struct err *err)
 		return err_set(err, -EINVAL, "the program at %s is not a partition of a run%s%s",
 			       m->rendezvous->addresses[partition], got < 0 ? ": " : "", got < 0 ? why.text : "");
 	memcpy(&hello, message.body, sizeof(hello));
-	flaw = hello.partition == partition ? flaw_of(m->rendezvous->hello, &hello)
+	flaw = hello.partition == partition ? rendezvous_flaw(m->rendezvous->hello, &hello)
 					    : "is another partition: give all the same --partitions-at";
 	if (!same_token(hello.token, m->rendezvous->hello->token))
 		flaw = "has another token";
@@ -337,13 +341,13 @@ admit(struct rendezvous_state *m, struct channel *channel, const struct partitio
 		refuse(channel, "has another token");
 		return 0;
 	}
-	flaw = flaw_of(rendezvous->hello, hello);
+	flaw = rendezvous_flaw(rendezvous->hello, hello);
 	if (flaw != NULL) {
 		refuse(channel, flaw);
 		return err_set(err, -EINVAL, "partition %u %s", hello->partition, flaw);
 	}
 	if (hello->partition <= rendezvous->partition || hello->partition >= rendezvous->partitions ||
-	    m->channels[hello->partition].fd >= 0) {
+	    channel_is_open(&m->channels[hello->partition])) {
 		refuse(channel, "is connected already, or connected to the wrong partition");
 		log_warning("a second partition %u was rejected", hello->partition);
 		return 0;
@@ -405,7 +409,7 @@ missing(const struct rendezvous_state *m)
 	uint32_t count = 0;
 
 	for (uint32_t p = 0; p < m->rendezvous->partitions; p++)
-		count += p != m->rendezvous->partition && m->channels[p].fd < 0;
+		count += p != m->rendezvous->partition && !channel_is_open(&m->channels[p]);
 	return count;
 }
 
@@ -425,7 +429,7 @@ receive(struct rendezvous_state *m, int listener, struct err *err)
 		for (uint32_t i = 0; i < m->count && ret == 0; i++)
 			ret = listen_to(m, &m->strangers[i], err);
 		for (uint32_t i = 0; i < m->count; i++)
-			if (m->strangers[i].channel.fd >= 0)
+			if (channel_is_open(&m->strangers[i].channel))
 				m->strangers[kept++] = m->strangers[i];
 		m->count = kept;
 		if (ret < 0)
@@ -446,7 +450,7 @@ name_missing(const struct rendezvous_state *m, struct err *err)
 	size_t at = 0;
 
 	for (uint32_t p = 0; p < m->rendezvous->partitions && at < sizeof(text); p++) {
-		if (p == m->rendezvous->partition || m->channels[p].fd >= 0)
+		if (p == m->rendezvous->partition || channel_is_open(&m->channels[p]))
 			continue;
 		m->rendezvous->name(m->rendezvous->ctx, p, name);
 		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s", at != 0 ? ", " : "", name);
@@ -456,8 +460,121 @@ name_missing(const struct rendezvous_state *m, struct err *err)
 		       m->refused ? "; a program with another token was rejected" : "");
 }
 
+_Static_assert(CHANNEL_OUT_BYTES == 64 * 1024 * 1024, "see channel_flaw()");
+
+#define READ_BYTES (128u * 1024)
+/* Frames that arrive meanwhile are handled before more are read: a number of reads in a row. */
+#define READS 16
+
+static const struct {
+	const char *name;
+	uint32_t least, most;
+} kinds[PARTITION_TYPES] = {
+#define KIND(id, number, name, least, most) [number] = { name, least, most },
+	PARTITION_MESSAGES(KIND)
+#undef KIND
+};
+
 int
-rendezvous_run(const struct rendezvous *rendezvous, struct channel *channels, struct err *err)
+channel_init(struct channel *channel, int fd)
+{
+	int one = 1, flags = fcntl(fd, F_GETFL), ret = 0;
+
+	*channel = (struct channel){ .transport = &transport_stream, .fd = fd };
+	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0) {
+		ret = -errno;
+		channel_fini(channel);
+		return ret;
+	}
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)); /* refused by unix sockets, which need none */
+	return 0;
+}
+
+void
+channel_fini(struct channel *channel)
+{
+	if (channel_is_open(channel))
+		channel->transport->close(channel);
+	free(channel->in);
+	free(channel->out);
+	*channel = (struct channel){ .fd = -1 };
+}
+
+static void
+put_bytes(struct channel *channel, const void *data, size_t size)
+{
+	if (size == 0)
+		return;
+	channel->out = grow(channel->out, &channel->out_cap, channel->out_used + size, 1, "messages to another partition");
+	memcpy(channel->out + channel->out_used, data, size);
+	channel->out_used += size;
+}
+
+void
+channel_put(struct channel *channel, enum partition_type type, const void *body, size_t size, const void *more,
+	    size_t more_size)
+{
+	const struct partition_hdr hdr = { .magic = PARTITION_MAGIC,
+					   .type = (uint16_t)type,
+					   .size = (uint32_t)(size + more_size) };
+
+	if (!channel_is_open(channel) || channel->error != 0)
+		return;
+	if (channel_left_bytes(channel) > CHANNEL_OUT_BYTES) {
+		channel->error = ENOBUFS;
+		return;
+	}
+	put_bytes(channel, &hdr, sizeof(hdr));
+	put_bytes(channel, body, size);
+	put_bytes(channel, more, more_size);
+}
+
+void
+channel_flush(struct channel *channel)
+{
+	if (channel_is_open(channel) && channel->error == 0)
+		channel->transport->flush(channel);
+	if (channel->out_head == channel->out_used) {
+		channel->out_head = channel->out_used = 0;
+	} else if (channel->out_head > channel->out_cap / 2) {
+		memmove(channel->out, channel->out + channel->out_head, channel->out_used - channel->out_head);
+		channel->out_used -= channel->out_head;
+		channel->out_head = 0;
+	}
+}
+
+void
+channel_shut(struct channel *channel)
+{
+	if (!channel_is_open(channel) || channel->shut || channel_waits(channel))
+		return;
+	channel->shut = true;
+	channel->transport->shut(channel);
+}
+
+bool
+channel_read(struct channel *channel)
+{
+	if (channel->in_head != 0) {
+		memmove(channel->in, channel->in + channel->in_head, channel->in_used - channel->in_head);
+		channel->in_used -= channel->in_head;
+		channel->in_head = 0;
+	}
+	return channel_is_open(channel) && !channel->ended && channel->transport->read(channel);
+}
+
+void
+channel_append(struct channel *channel, const void *data, size_t size)
+{
+	channel->in = grow(channel->in, &channel->in_cap, channel->in_used + size, 1, "messages of another partition");
+	memcpy(channel->in + channel->in_used, data, size);
+	channel->in_used += size;
+}
+
+/* ---- stream sockets ---- */
+
+static int
+stream_rendezvous(const struct rendezvous *rendezvous, struct channel *channels, pid_t *pids, struct err *err)
 {
 	struct rendezvous_state m = { .rendezvous = rendezvous,
 				      .channels = channels,
@@ -465,6 +582,7 @@ rendezvous_run(const struct rendezvous *rendezvous, struct channel *channels, st
 	struct unix_listener listener = { .fd = -1, .lock = -1 };
 	int ret = 0;
 
+	memset(pids, 0, rendezvous->partitions * sizeof(*pids)); /* a program says nothing of its number */
 	for (uint32_t p = 0; p < rendezvous->partitions; p++)
 		channels[p] = (struct channel){ .fd = -1 };
 	if (rendezvous->partition + 1 < rendezvous->partitions) {
@@ -477,4 +595,122 @@ rendezvous_run(const struct rendezvous *rendezvous, struct channel *channels, st
 		ret = receive(&m, listener.fd, err);
 	address_close(rendezvous->addresses[rendezvous->partition], &listener);
 	return ret == -ETIMEDOUT ? name_missing(&m, err) : ret;
+}
+
+static void
+stream_flush(struct channel *channel)
+{
+	while (channel->error == 0 && channel->out_head < channel->out_used) {
+		ssize_t sent = send(channel->fd, channel->out + channel->out_head, channel->out_used - channel->out_head,
+				    MSG_NOSIGNAL | MSG_DONTWAIT);
+
+		if (sent < 0 && errno == EINTR)
+			continue;
+		if (sent < 0 && errno != EAGAIN)
+			channel->error = errno;
+		if (sent < 0)
+			break;
+		channel->out_head += (size_t)sent;
+	}
+}
+
+static bool
+stream_read(struct channel *channel)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < READS && !channel->ended; i++) {
+		ssize_t got;
+
+		channel->in = grow(channel->in, &channel->in_cap, channel->in_used + READ_BYTES, 1,
+				   "messages of another partition");
+		got = recv(channel->fd, channel->in + channel->in_used, READ_BYTES, MSG_DONTWAIT);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0 && errno == EAGAIN)
+			break;
+		if (got <= 0) {
+			channel->ended = true;
+			break;
+		}
+		any = true;
+		channel->in_used += (size_t)got;
+		if ((size_t)got < READ_BYTES)
+			break;
+	}
+	return any;
+}
+
+static void
+stream_shut(struct channel *channel)
+{
+	shutdown(channel->fd, SHUT_WR);
+}
+
+static void
+stream_close(struct channel *channel)
+{
+	close(channel->fd);
+}
+
+static void
+stream_sleep(struct channel *const *channels, uint32_t count, uint64_t until_ns)
+{
+	uint64_t now_ns = clock_now_ns(), left_ns = until_ns > now_ns ? until_ns - now_ns : 0;
+	struct timespec left = { (time_t)(left_ns / 1000000000ULL), (long)(left_ns % 1000000000ULL) };
+	struct pollfd wait[PARTITION_MAX];
+
+	for (uint32_t i = 0; i < count; i++)
+		wait[i] = (struct pollfd){ .fd = channels[i]->ended ? -1 : channels[i]->fd,
+					   .events = channel_waits(channels[i]) ? POLLIN | POLLOUT : POLLIN };
+	ppoll(wait, count, &left, NULL);
+}
+
+const struct transport transport_stream = {
+	.rendezvous = stream_rendezvous,
+	.flush = stream_flush,
+	.read = stream_read,
+	.shut = stream_shut,
+	.close = stream_close,
+	.sleep = stream_sleep,
+};
+
+int
+channel_take(struct channel *channel, struct channel_message *message, struct err *err)
+{
+	size_t left = channel->in_used - channel->in_head;
+	struct partition_hdr hdr;
+
+	if (left < sizeof(hdr))
+		return 0;
+	memcpy(&hdr, channel->in + channel->in_head, sizeof(hdr));
+	if (hdr.magic != PARTITION_MAGIC)
+		return err_set(err, -EPROTO, "not a message of a partition (magic %#x)", hdr.magic);
+	if (hdr.type >= PARTITION_TYPES || hdr.type == PARTITION_NONE)
+		return err_set(err, -EPROTO, "type = %u is not a message of a partition", hdr.type);
+	if (hdr.size < kinds[hdr.type].least || hdr.size > kinds[hdr.type].most)
+		return err_set(err, -EPROTO, "%s of %u B; right would be %u to %u", kinds[hdr.type].name, hdr.size,
+			       kinds[hdr.type].least, kinds[hdr.type].most);
+	if (left < sizeof(hdr) + hdr.size)
+		return 0;
+	*message = (struct channel_message){ hdr.type, hdr.size, channel->in + channel->in_head + sizeof(hdr) };
+	channel->in_head += sizeof(hdr) + hdr.size;
+	return 1;
+}
+
+enum partition_type
+channel_incoming(const struct channel *channel)
+{
+	struct partition_hdr hdr;
+
+	if (channel->in_used - channel->in_head < sizeof(hdr))
+		return PARTITION_NONE;
+	memcpy(&hdr, channel->in + channel->in_head, sizeof(hdr));
+	return hdr.type;
+}
+
+const char *
+channel_flaw(const struct channel *channel)
+{
+	return channel->error == ENOBUFS ? "it leaves more than 64 MB unread" : strerror(channel->error);
 }

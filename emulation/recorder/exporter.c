@@ -28,6 +28,12 @@ static const struct cfg_field exporter_fields[] = {
 	CFG_FIELD(
 		"queue", CFG_BYTES, offsetof(struct exporter_config, queue_bytes), .def = "1MB", .max = 1 << 30,
 		.doc = "Bytes that may wait for the budget; the excess is dropped, the least relevant first, and counted."),
+	CFG_FIELD("switch_budget", CFG_BYTES, offsetof(struct exporter_config, switch_budget), .def = "0",
+		  .doc = "Bytes per second that each switch may export: the excess over them, and a millisecond's worth at "
+			 "once, "
+			 "is dropped, the least relevant of a report first, and counted. 0: unlimited."),
+	CFG_FIELD("pod_budget", CFG_BYTES, offsetof(struct exporter_config, pod_budget), .def = "0",
+		  .doc = "The same for the switches of a pod together (networks of three tiers). 0: unlimited."),
 };
 
 const struct cfg_table exporter_cfg_table = {
@@ -51,11 +57,16 @@ exporter_check(const struct exporter_config *config, struct err *err)
 uint64_t
 exporter_burst_bytes(const struct exporter_config *config)
 {
-	uint64_t burst_bytes = (uint64_t)((unsigned __int128)config->budget * EXPORTER_PEAK_PS / PS_PER_S);
+	return config->burst_bytes != 0 ? config->burst_bytes : budget_burst_bytes(config->budget);
+}
 
-	if (config->burst_bytes != 0)
-		return config->burst_bytes;
-	return burst_bytes > EXPORTER_BURST_MIN ? burst_bytes : EXPORTER_BURST_MIN;
+uint64_t
+exporter_window_bytes(const struct exporter_config *config)
+{
+	uint64_t budget_bytes = budget_window_bytes(config->budget) + EXPORTER_BURST_MIN;
+	uint64_t burst_bytes = exporter_burst_bytes(config);
+
+	return budget_bytes > burst_bytes ? budget_bytes : burst_bytes;
 }
 
 /* Records of many nodes in one order: (time, node, sequence). */
@@ -392,9 +403,11 @@ struct exporter {
 	struct recmerge merge;
 	struct recqueue queue;
 	struct sink sink;
-	struct bucket bucket; /* unused without a budget */
+	struct bucket bucket;         /* unused without a budget */
+	struct departures departures; /* likewise */
+	struct meters meters;
 	bool limited;
-	uint64_t queue_bytes;
+	uint64_t queue_bytes, switch_budget, pod_budget;
 	struct gaps gaps;
 	struct exporter_count counts[RECORD_KINDS]; /* by enum rec_type */
 	struct framing framing;                     /* of a group, or of the waiting records */
@@ -437,9 +450,13 @@ exporter_create(const struct exporter_config *config, const struct output_target
 		return NULL;
 	}
 	e->limited = config->budget != 0;
+	e->switch_budget = config->switch_budget;
+	e->pod_budget = config->pod_budget;
 	e->queue_bytes = config->queue_bytes;
-	if (e->limited)
+	if (e->limited) {
 		bucket_init(&e->bucket, config->budget, exporter_burst_bytes(config));
+		e->departures.most_bytes = exporter_window_bytes(config);
+	}
 	e->header_bytes += sizeof(head);
 	return e;
 }
@@ -453,13 +470,31 @@ exporter_destroy(struct exporter *e)
 	framing_fini(&e->framing);
 	recqueue_fini(&e->queue);
 	recmerge_fini(&e->merge);
+	departures_fini(&e->departures);
+	meters_fini(&e->meters);
 	free(e);
+}
+
+int
+exporter_police(struct exporter *e, const bool *is_switch, const uint32_t *pods, uint32_t nnodes, struct err *err)
+{
+	if (e->switch_budget == 0 && e->pod_budget == 0)
+		return 0;
+	if (meters_init(&e->meters, e->switch_budget, e->pod_budget, is_switch, pods, nnodes) < 0)
+		return err_set(err, -ENOMEM, "out of memory for the budgets of %u nodes", nnodes);
+	return 0;
 }
 
 void
 exporter_set_clock(struct exporter *e, bool real_time, bool (*hurried)(void))
 {
 	sink_set_clock(&e->sink, real_time, hurried);
+}
+
+void
+exporter_measure(struct exporter *e, uint64_t zero_ns)
+{
+	sink_measure(&e->sink, zero_ns);
 }
 
 void
@@ -564,6 +599,89 @@ same_time(const struct exporter *e, size_t first, size_t end)
 	return next;
 }
 
+/* The records of one node and time, in order of relevance, the oldest first. */
+static void
+order_by_relevance(struct exporter *e, size_t first, size_t end)
+{
+	struct recmerge_ref *refs = e->merge.refs;
+
+	for (size_t i = first + 1; i < end; i++) { /* few, and mostly in order */
+		struct recmerge_ref ref = refs[i];
+		uint32_t relevance = record_kinds[recmerge_at(&e->merge, i)->type].relevance;
+		size_t at = i;
+
+		for (; at > first && record_kinds[recmerge_at(&e->merge, at - 1)->type].relevance > relevance; at--)
+			refs[at] = refs[at - 1];
+		refs[at] = ref;
+	}
+}
+
+/*
+ * What of a node's report its meters allow: the first records of it, where the whole does not fit by relevance.
+ * @return where they end
+ */
+static size_t
+meter(struct exporter *e, size_t first, size_t end)
+{
+	uint64_t time_ps = e->merge.refs[first].time_ps,
+		 left_bytes = meters_left(&e->meters, e->merge.refs[first].node, time_ps);
+	uint64_t taken_bytes = 0;
+	size_t fits = first;
+
+	for (int ordered = 0; ordered < 2 && fits < end; ordered++) {
+		if (ordered)
+			order_by_relevance(e, first, end);
+		framing_begin(&e->framing, time_ps);
+		taken_bytes = 0;
+		for (fits = first; fits < end; fits++) {
+			framing_add(&e->framing, recmerge_at(&e->merge, fits));
+			if (e->framing.bytes + recframe_end(&e->framing.open)->size > left_bytes)
+				break;
+			taken_bytes = e->framing.bytes + recframe_end(&e->framing.open)->size;
+		}
+	}
+	meters_take(&e->meters, e->merge.refs[first].node, taken_bytes);
+	return fits;
+}
+
+/* Drops what switches and pods may not send. @return the end of what is left of the group */
+static size_t
+police(struct exporter *e, size_t first, size_t end)
+{
+	size_t kept = first;
+
+	for (size_t at = first, next; at < end; at = next) {
+		uint32_t node = e->merge.refs[at].node;
+		size_t fits;
+
+		for (next = at + 1; next < end && e->merge.refs[next].node == node;)
+			next++;
+		fits = meters_limit(&e->meters, node) ? meter(e, at, next) : next;
+		for (size_t i = fits; i < next; i++)
+			drop(e, recmerge_at(&e->merge, i));
+		memmove(&e->merge.refs[kept], &e->merge.refs[at], (fits - at) * sizeof(*e->merge.refs));
+		kept += fits - at;
+	}
+	return kept;
+}
+
+/* Now, by the budget and by the bytes of the last millisecond? */
+static bool
+may_leave(const struct exporter *e, uint64_t bytes)
+{
+	return bytes <= bucket_bytes(&e->bucket) && bytes <= e->departures.most_bytes &&
+	       departures_ready_ps(&e->departures, bytes) <= e->bucket.at_ps;
+}
+
+static void
+frame_group(struct exporter *e, size_t first, size_t end)
+{
+	framing_begin(&e->framing, e->merge.refs[first].time_ps);
+	for (size_t i = first; i < end; i++)
+		framing_add(&e->framing, recmerge_at(&e->merge, i));
+	framing_end(&e->framing);
+}
+
 /* Sent as it stands if the budget takes the whole group, else by relevance. */
 static void
 offer_group(struct exporter *e, size_t first, size_t end)
@@ -571,18 +689,19 @@ offer_group(struct exporter *e, size_t first, size_t end)
 	uint64_t time_ps = e->merge.refs[first].time_ps;
 
 	drain(e, time_ps);
-	framing_begin(&e->framing, time_ps);
 	for (size_t i = first; i < end; i++) {
-		const struct rec_hdr *hdr = recmerge_at(&e->merge, i);
-
-		assert(record_is_report(hdr->type));
-		e->counts[hdr->type].offered_records++;
-		framing_add(&e->framing, hdr);
+		assert(record_is_report(recmerge_at(&e->merge, i)->type));
+		e->counts[recmerge_at(&e->merge, i)->type].offered_records++;
 	}
-	framing_end(&e->framing);
+	frame_group(e, first, end);
 	count_offered(e, time_ps);
-	if (!e->limited ||
-	    (e->queue.records == 0 && e->framing.bytes + e->gaps.due_bytes + RESERVE_BYTES <= bucket_bytes(&e->bucket))) {
+	if (e->meters.nnodes != 0) {
+		end = police(e, first, end);
+		if (end == first)
+			return;
+		frame_group(e, first, end);
+	}
+	if (!e->limited || (e->queue.records == 0 && may_leave(e, e->framing.bytes + e->gaps.due_bytes + RESERVE_BYTES))) {
 		send_frames(e, time_ps);
 		for (size_t i = first; i < end; i++)
 			count_sent(e, recmerge_at(&e->merge, i), time_ps);
@@ -630,6 +749,16 @@ shrink(struct exporter *e, uint64_t limit_bytes)
 	}
 }
 
+/* When that many bytes may leave. */
+static uint64_t
+leaves_at_ps(const struct exporter *e, uint64_t bytes)
+{
+	uint64_t by_budget_ps = bucket_ready_ps(&e->bucket, bytes),
+		 by_window_ps = departures_ready_ps(&e->departures, bytes);
+
+	return by_budget_ps > by_window_ps ? by_budget_ps : by_window_ps;
+}
+
 /* Sends the waiting records, each frame of them at the time at which the budget allows it. */
 static void
 drain(struct exporter *e, uint64_t until_ps)
@@ -639,8 +768,8 @@ drain(struct exporter *e, uint64_t until_ps)
 	while (e->queue.records != 0) {
 		if (e->ready_ps == 0) { /* the time adds few bytes to a frame: take the latest possible time */
 			e->ready_records = frame_waiting(e, UINT32_MAX, RECORD_MAX_PS);
-			e->ready_ps = bucket_ready_ps(&e->bucket, e->framing.bytes + RESERVE_BYTES +
-									  gaps_toll(&e->gaps, e->frame_bytes));
+			e->ready_ps =
+				leaves_at_ps(e, e->framing.bytes + RESERVE_BYTES + gaps_toll(&e->gaps, e->frame_bytes));
 		}
 		if (e->ready_ps > until_ps)
 			break;
@@ -682,8 +811,10 @@ send_frames(struct exporter *e, uint64_t now_ps)
 
 	if (toll_bytes > 0)
 		send_gaps(e, now_ps);
-	if (e->limited)
+	if (e->limited) {
 		bucket_take(&e->bucket, e->framing.bytes + toll_bytes);
+		departures_note(&e->departures, now_ps, e->framing.bytes + toll_bytes);
+	}
 	for (size_t at = 0; (frame = framing_next(&e->framing, &at)) != NULL;)
 		sink_put(&e->sink, frame);
 	e->frames += e->framing.frames;

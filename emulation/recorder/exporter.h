@@ -9,17 +9,21 @@
  *
  * Budget. A token bucket in the run's own time, of bytes as they are sent: frames with their headers, and REC_GAP.
  * The time in a frame's header is when the bucket let it go: by these times no span of the run has more bytes than
- * the burst and the budget of that span; how often exporter_advance() is called changes nothing. Records that cannot
+ * the burst and the budget of that span, and no span of EXPORTER_PEAK_PS more than exporter_window_bytes(); how often
+ * exporter_advance() is called changes nothing. Records that cannot
  * leave wait in a bounded queue; when that is full the oldest of the least relevant goes. Losses are counted by kind
  * and reported in the stream (REC_GAP) before the next frame, as long as such records take no more than an eighth of
  * the bytes, else later. All of them are reported before REC_END; the bucket keeps a reserve for that. The
  * configuration (REC_RUN .. REC_ECMP), sent before the run, and REC_END, after it, do not count.
  *
+ * Meters. A switch, and a pod of switches, may have budgets of their own, buckets that hold a millisecond's worth. What
+ * its frames take beyond them is dropped before it reaches the common budget, the least relevant of a report first, as a
+ * policer of a switch's CPU port does.
+ *
  * After each call: offered = sent + dropped + waiting, in records.
  */
 #pragma once
 
-#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -31,22 +35,23 @@
 #include "common/units.h"
 #include "common/wire/record_hdr.h"
 #include "common/wire/record_run.h"
+#include "emulation/recorder/budget.h"
 #include "emulation/recorder/gaps.h"
 #include "emulation/recorder/output.h"
 
-/* A frame, the gap records of losses before it, and the same size again at the end. */
-#define EXPORTER_BURST_MIN 4608
+#define EXPORTER_BURST_MIN BUDGET_BURST_MIN
 /* An output gets the sent bytes after this much of the run's time, if not sooner. */
 #define EXPORTER_PACE_PS 1000000000ULL
 /* exporter_peak() is the largest sum over intervals of this length. */
-#define EXPORTER_PEAK_PS 1000000000ULL
+#define EXPORTER_PEAK_PS BUDGET_WINDOW_PS
 
 /* Group "exporter". */
 struct exporter_config {
 	struct cfg_where where;
-	uint64_t budget;      /* bytes a second; 0: unlimited */
-	uint64_t burst_bytes; /* 0: the budget of EXPORTER_PEAK_PS, at least EXPORTER_BURST_MIN */
-	uint64_t queue_bytes; /* most that may wait, not packed */
+	uint64_t budget;                    /* bytes a second; 0: unlimited */
+	uint64_t burst_bytes;               /* 0: the budget of EXPORTER_PEAK_PS, at least EXPORTER_BURST_MIN */
+	uint64_t queue_bytes;               /* most that may wait, not packed */
+	uint64_t switch_budget, pod_budget; /* bytes a second of each; 0: unlimited */
 };
 
 extern const struct cfg_table exporter_cfg_table;
@@ -76,6 +81,12 @@ int exporter_check(const struct exporter_config *config, struct err *err);
 uint64_t exporter_burst_bytes(const struct exporter_config *config);
 
 /*
+ * The most that leaves in any EXPORTER_PEAK_PS: the budget of that time and EXPORTER_BURST_MIN, or the burst where it is
+ * set to more.
+ */
+uint64_t exporter_window_bytes(const struct exporter_config *config);
+
+/*
  * Opens the outputs and starts the stream.
  * @param config   copied
  * @param targets  [count] where it goes
@@ -92,6 +103,21 @@ void exporter_destroy(struct exporter *exporter);
  * @param hurried    NULL, or called during each wait: once it is true, waits are a tenth as long
  */
 void exporter_set_clock(struct exporter *exporter, bool real_time, bool (*hurried)(void));
+
+/*
+ * Measures how late frames are by the wall clock: exporter_outputs()->queued, and sink_stats(). In real time.
+ * @param zero_ns  clock_now_ns() at the run's time 0
+ */
+void exporter_measure(struct exporter *exporter, uint64_t zero_ns);
+
+/*
+ * Has switches and pods keep to budgets of their own, if they are configured. Before the first record.
+ * @param is_switch  [nnodes] of each node
+ * @param pods       [nnodes] below nnodes, or BUDGET_NO_POD
+ * @return 0 or -ENOMEM with err
+ */
+int exporter_police(struct exporter *exporter, const bool *is_switch, const uint32_t *pods, uint32_t nnodes,
+		    struct err *err);
 
 /*
  * Sends a header record (REC_RUN .. REC_ECMP) at once, without counting it in the budget.
@@ -142,65 +168,3 @@ const struct sink *exporter_outputs(const struct exporter *exporter);
  * @return bytes a second: the most that was offered in one interval [k, k+1) of EXPORTER_PEAK_PS, scaled to a second
  */
 uint64_t exporter_peak(const struct exporter *exporter);
-
-/* A token bucket over a clock that is passed in: exact integers, so that its grain of calls changes nothing. */
-
-struct bucket {
-	uint64_t rate;            /* bytes a second, > 0 */
-	uint64_t burst_bytes;     /* most it holds */
-	uint64_t at_ps;           /* time up to which it has been filled */
-	unsigned __int128 credit; /* bytes times PS_PER_S */
-};
-
-/* Starts full at time 0. */
-static inline void
-bucket_init(struct bucket *bucket, uint64_t rate, uint64_t burst_bytes)
-{
-	*bucket = (struct bucket){
-		.rate = rate,
-		.burst_bytes = burst_bytes,
-		.credit = (unsigned __int128)burst_bytes * PS_PER_S,
-	};
-}
-
-/* Fills it up to a point in time; one that has passed is ignored. */
-static inline void
-bucket_fill(struct bucket *bucket, uint64_t now_ps)
-{
-	unsigned __int128 full = (unsigned __int128)bucket->burst_bytes * PS_PER_S;
-
-	if (now_ps <= bucket->at_ps)
-		return;
-	bucket->credit += (unsigned __int128)bucket->rate * (now_ps - bucket->at_ps);
-	if (bucket->credit > full)
-		bucket->credit = full;
-	bucket->at_ps = now_ps;
-}
-
-/* @return whole bytes that may be sent now */
-static inline uint64_t
-bucket_bytes(const struct bucket *bucket)
-{
-	return (uint64_t)(bucket->credit / PS_PER_S);
-}
-
-/* Takes bytes that bucket_bytes() has shown to be there. */
-static inline void
-bucket_take(struct bucket *bucket, uint64_t bytes)
-{
-	assert(bytes <= bucket_bytes(bucket));
-	bucket->credit -= (unsigned __int128)bytes * PS_PER_S;
-}
-
-/* @return the first time at which that many bytes may be sent; TIME_NEVER for more than it can hold */
-static inline uint64_t
-bucket_ready_ps(const struct bucket *bucket, uint64_t bytes)
-{
-	unsigned __int128 need = (unsigned __int128)bytes * PS_PER_S;
-
-	if (bytes > bucket->burst_bytes)
-		return TIME_NEVER;
-	if (need <= bucket->credit)
-		return bucket->at_ps;
-	return bucket->at_ps + (uint64_t)((need - bucket->credit + bucket->rate - 1) / bucket->rate);
-}

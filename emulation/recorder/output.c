@@ -5,7 +5,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/record/frame.h"
+#include "common/units.h"
 #include "common/wire/record.h"
 
 /* Of its own REC_GAP: the exporter numbers its from 0. */
@@ -53,6 +55,7 @@ output_close(struct output *output, bool (*hurried)(void))
 
 	if (output->spool != NULL) {
 		output_settle(output, hurried);
+		output->written = *spool_delays(output->spool);
 		ret = spool_close(output->spool);
 		output->error = output->error != 0 ? output->error : ret;
 	}
@@ -122,7 +125,7 @@ may_drop(const struct output *output, const struct rec_hdr *hdr, bool real_time)
 }
 
 void
-output_put(struct output *output, const struct rec_hdr *hdr, bool real_time, bool (*hurried)(void))
+output_put(struct output *output, const struct rec_hdr *hdr, const struct output_clock *clock)
 {
 	size_t need_bytes = hdr->size + output->gaps.due_bytes;
 	struct rec_end end;
@@ -131,11 +134,11 @@ output_put(struct output *output, const struct rec_hdr *hdr, bool real_time, boo
 		return;
 	output->error = spool_errno(output->spool);
 	if (output->error == 0 && spool_room(output->spool) < need_bytes) {
-		if (may_drop(output, hdr, real_time)) {
+		if (may_drop(output, hdr, clock->real_time)) {
 			drop(output, hdr);
 			return;
 		}
-		output->error = spool_wait(output->spool, output->ops->cap_bytes / 2, output->give_up_ns, hurried);
+		output->error = spool_wait(output->spool, output->ops->cap_bytes / 2, output->give_up_ns, clock->hurried);
 	}
 	if (output->error != 0)
 		return;
@@ -145,6 +148,8 @@ output_put(struct output *output, const struct rec_hdr *hdr, bool real_time, boo
 		hdr = &end.hdr;
 	}
 	spool_put(output->spool, hdr, hdr->size);
+	if (clock->zero_ns != 0 && hdr->type == REC_FRAME)
+		spool_mark(output->spool, clock->zero_ns + hdr->time_ps / PS_PER_NS);
 	spool_commit(output->spool);
 	output->put_bytes += hdr->size;
 }
@@ -175,22 +180,33 @@ sink_init(struct sink *sink, const struct output_target *targets, uint32_t count
 void
 sink_set_clock(struct sink *sink, bool real_time, bool (*hurried)(void))
 {
-	sink->real_time = real_time;
-	sink->hurried = hurried;
+	sink->clock.real_time = real_time;
+	sink->clock.hurried = hurried;
+}
+
+void
+sink_measure(struct sink *sink, uint64_t zero_ns)
+{
+	sink->clock.zero_ns = zero_ns;
 }
 
 void
 sink_fini(struct sink *sink)
 {
 	for (uint32_t i = 0; i < sink->count; i++)
-		output_close(&sink->outputs[i], sink->hurried);
+		output_close(&sink->outputs[i], sink->clock.hurried);
 }
 
 void
 sink_put(struct sink *sink, const struct rec_hdr *hdr)
 {
 	for (uint32_t i = 0; i < sink->count; i++)
-		output_put(&sink->outputs[i], hdr, sink->real_time, sink->hurried);
+		output_put(&sink->outputs[i], hdr, &sink->clock);
+	if (sink->clock.zero_ns != 0 && hdr->type == REC_FRAME) {
+		uint64_t now_ns = clock_now_ns(), own_ns = sink->clock.zero_ns + hdr->time_ps / PS_PER_NS;
+
+		delays_note(&sink->queued, now_ns > own_ns ? now_ns - own_ns : 0);
+	}
 }
 
 int
@@ -200,7 +216,7 @@ sink_settle(struct sink *sink)
 
 	for (uint32_t i = 0; i < sink->count; i++)
 		if (sink->outputs[i].ops->kept) {
-			int ret = output_settle(&sink->outputs[i], sink->hurried);
+			int ret = output_settle(&sink->outputs[i], sink->clock.hurried);
 
 			error = error != 0 ? error : ret;
 		}
@@ -210,9 +226,14 @@ sink_settle(struct sink *sink)
 void
 sink_flush(struct sink *sink)
 {
-	for (uint32_t i = 0; i < sink->count; i++)
-		if (sink->outputs[i].spool != NULL)
-			spool_flush(sink->outputs[i].spool);
+	for (uint32_t i = 0; i < sink->count; i++) {
+		struct output *output = &sink->outputs[i];
+
+		if (output->spool != NULL && output->ops->socket && sink->clock.real_time)
+			spool_wake(output->spool);
+		else if (output->spool != NULL)
+			spool_flush(output->spool);
+	}
 }
 
 static struct output_stats
@@ -222,7 +243,7 @@ stats_of(const struct output *output)
 
 	if (error == 0 && output->spool != NULL)
 		error = spool_errno(output->spool);
-	return (struct output_stats){ output->ops, error, output->dropped_records, output->put_bytes };
+	return (struct output_stats){ output->ops, error, output->dropped_records, output->put_bytes, &output->written };
 }
 
 struct output_stats

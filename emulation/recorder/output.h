@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/delays.h"
 #include "common/err.h"
 #include "common/spool.h"
 #include "common/wire/record_hdr.h"
@@ -65,24 +66,30 @@ struct output {
 	uint32_t gap_seq;
 	uint64_t put_bytes;                      /* of the stream as its reader finds it */
 	uint64_t dropped_records, dropped_bytes; /* bytes of frames */
+	struct delays written;                   /* of its spool, once it is closed */
+};
+
+/* The run's. */
+struct output_clock {
+	bool real_time;
+	bool (*hurried)(void); /* NULL, or called during each wait: once it is true, waits are a tenth as long */
+	uint64_t zero_ns;      /* clock_now_ns() at the run's time 0; 0: frames' delays are not measured */
 };
 
 /* Zeroed: an output that there is not. */
 struct output_stats {
 	const struct output_ops *ops;
-	int error;                /* it ended early: why; 0: it is whole so far */
-	uint64_t dropped_records; /* sent, but it did not keep up; reported to it, and as dropped in its REC_END */
-	uint64_t put_bytes;       /* of the stream as its reader finds it */
+	int error;                    /* it ended early: why; 0: it is whole so far */
+	uint64_t dropped_records;     /* sent, but it did not keep up; reported to it, and as dropped in its REC_END */
+	uint64_t put_bytes;           /* of the stream as its reader finds it */
+	const struct delays *written; /* from a frame's time until it is in the file or socket; of a closed output */
 };
 
 /* @param head  the stream head. @return 0, or negative errno with err set */
 int output_open(struct output *output, const struct output_target *target, const struct rec_stream *head, struct err *err);
 
-/*
- * Appends a record to the stream. An output that fails is given up, its errno kept.
- * @param hurried  NULL, or called during each wait: once it is true, waits are a tenth as long
- */
-void output_put(struct output *output, const struct rec_hdr *hdr, bool real_time, bool (*hurried)(void));
+/* Appends a record to the stream. An output that fails is given up, its errno kept. */
+void output_put(struct output *output, const struct rec_hdr *hdr, const struct output_clock *clock);
 
 /* Waits until it has all that was put, or is given up. @return 0, or the errno for which it was given up */
 int output_settle(struct output *output, bool (*hurried)(void));
@@ -100,8 +107,8 @@ const char *output_why(int error);
 struct sink {
 	struct output outputs[SINK_MAX_OUTPUTS]; /* [count] */
 	uint32_t count;
-	bool real_time;
-	bool (*hurried)(void);
+	struct output_clock clock;
+	struct delays queued; /* from a frame's time until the outputs have it in their buffers */
 };
 
 /*
@@ -115,6 +122,12 @@ int sink_init(struct sink *sink, const struct output_target *targets, uint32_t c
 /* @param hurried  NULL, or called during each wait: once it is true, waits are a tenth as long */
 void sink_set_clock(struct sink *sink, bool real_time, bool (*hurried)(void));
 
+/*
+ * Measures frames from now on: how long after its time each is queued and written.
+ * @param zero_ns  clock_now_ns() at the run's time 0
+ */
+void sink_measure(struct sink *sink, uint64_t zero_ns);
+
 /* Waits until everything is written, or given up, and closes all outputs. Twice is allowed. */
 void sink_fini(struct sink *sink);
 
@@ -124,7 +137,10 @@ void sink_put(struct sink *sink, const struct rec_hdr *hdr);
 /* Waits until those that are kept have all that was put. @return 0, or the errno for which the first was given up */
 int sink_settle(struct sink *sink);
 
-/* Writes the buffered bytes at once, not within SPOOL_GATHER_NS. Does not wait. */
+/*
+ * Writes the buffered bytes at once, not within SPOOL_GATHER_NS. Does not wait. In real time the threads of sockets are
+ * woken: their readers wait for the bytes.
+ */
 void sink_flush(struct sink *sink);
 
 /* @return of the first output of a row; all 0: there is none */

@@ -23,6 +23,7 @@
 #include "dpswitch/control/counters.h"
 #include "dpswitch/lcore/launch.h"
 #include "dpswitch/lcore/telemetry.h"
+#include "emulation/counting/series.h"
 #include "emulation/emulation.h"
 #include "emulation/injection.h"
 #include "emulation/kernel_host/attach.h"
@@ -30,11 +31,11 @@
 #include "emulation/partition/partition.h"
 #include "emulation/plugins.h"
 #include "emulation/preflight.h"
-#include "emulation/report_rate.h"
 #include "emulation/service.h"
 #include "emulation/volumes.h"
 #include "operator/devices/devices.h"
-#include "scenario/scenario_memory.h"
+#include "scenario/scenario.h"
+#include "topo/tiers.h"
 
 /* DPDK's environment as a run needs it. */
 
@@ -83,6 +84,7 @@ eal_start(const struct run_options *options, struct scenario *scenario, struct e
 {
 	struct lcore_config config = {
 		.lcores = options->lcores,
+		.floats = scenario->timing.clock != CLOCK_REAL && (options->lcores == 1 || options->partitions.processes),
 		.eal = options->eal,
 		.memory_mb = LCORE_MEMORY_MB,
 	};
@@ -177,16 +179,36 @@ warn_of_refusals(const struct attach *attach)
 	}
 }
 
-/* Warns of what is configured and cannot act: a run without it would be the same. */
-static void
+/*
+ * Warns of what is configured and cannot act: a run without it would be the same.
+ * @return whether the check before the run explains that no packet is marked
+ */
+static bool
 warn_of_inert(const struct emulation *emulation)
 {
 	struct preflight_finding findings[PREFLIGHT_FINDINGS];
 	int count = preflight(emulation, findings);
+	bool unmarked = false;
 
-	for (int i = 0; i < count; i++)
+	for (int i = 0; i < count; i++) {
+		unmarked |= findings[i].unmarked;
 		if (findings[i].inert)
 			log_warning("%s: %s; remedy: %s", findings[i].check, findings[i].text, findings[i].remedy);
+	}
+	return unmarked;
+}
+
+/* A congestion control by ECN that nothing was marked for: a run without it would have been the same. */
+static void
+warn_of_no_marks(const struct emulation *emulation)
+{
+	const struct scenario *sc = emulation->scenario;
+
+	if (sc->cc.echo == CC_ECHO_NONE || sc->nexternal != 0 || emulation->partition != NULL ||
+	    emulation_marked(emulation))
+		return;
+	log_warning("no-marks: host.cc = \"dcqcn\" did not act in this run: ports had more than they send, but no packet "
+		    "was marked");
 }
 
 /* Packets with a path each overtake each other; not every receiver accepts that. */
@@ -203,24 +225,55 @@ warn_order(const struct scenario *sc)
 					       : "; host.transport = \"selective\" accepts them in any order");
 }
 
-/* A budget that does not hold the reports of steps: their loss is certain before the run begins. */
+/* What the reports of steps take of the budget. @return text: "", if there are none */
+static const char *
+steps_take(const struct scenario *sc, const struct report_rate *rate, char *text, size_t cap)
+{
+	const struct plan_collective *collective = &sc->plan->collectives[rate->collective];
+	char takes[32], expected[32];
+
+	text[0] = '\0';
+	if (rate->bytes_per_s != 0)
+		snprintf(text, cap, "the %u steps of collective %u in %s take about %s a second",
+			 coll_all_steps(collective->schedule), rate->collective,
+			 units_format_time(collective->expect_ps / PS_PER_US * PS_PER_US, expected, sizeof(expected)),
+			 units_format_bytes(rate->bytes_per_s / BYTES_SHOWN * BYTES_SHOWN, takes, sizeof(takes)));
+	return text;
+}
+
+/* The same of the reports of ports. */
+static const char *
+ports_take(const struct scenario *sc, uint64_t bytes_per_s, char *text, size_t cap)
+{
+	char takes[32], epoch[32];
+
+	text[0] = '\0';
+	if (bytes_per_s != 0)
+		snprintf(text, cap, "all ports every %s take about %s a second",
+			 units_format_time(sc->telemetry.epoch_ps, epoch, sizeof(epoch)),
+			 units_format_bytes(bytes_per_s / BYTES_SHOWN * BYTES_SHOWN, takes, sizeof(takes)));
+	return text;
+}
+
+/* A budget that does not hold what is reported whatever happens: its loss is certain before the run begins. */
 static void
 warn_of_budget(const struct scenario *sc)
 {
-	struct report_rate rate = report_rate_of(sc->plan);
-	const struct plan_collective *collective = &sc->plan->collectives[rate.collective];
-	char takes[32], budget[32], enough[32], expected[32];
+	struct report_rate steps = report_rate_of(sc->plan, &sc->detection);
+	uint64_t ports_per_s = sc->exporter.budget != 0 ? report_rate_of_ports(sc) : 0;
+	uint64_t bytes_per_s = steps.bytes_per_s + ports_per_s;
+	char of_steps[128], of_ports[128], budget[32], enough[32];
 
-	if (sc->exporter.budget == 0 || rate.bytes_per_s <= sc->exporter.budget)
+	if (sc->exporter.budget == 0 || bytes_per_s <= sc->exporter.budget)
 		return;
-	log_warning(
-		"exporter.budget = \"%s\" a second does not hold the reports of steps, and those beyond it are dropped: "
-		"the %u steps of collective %u in %s take about %s a second; exporter.budget = \"%s\" would do",
-		units_format_bytes(sc->exporter.budget, budget, sizeof(budget)), coll_all_steps(collective->schedule),
-		rate.collective,
-		units_format_time(collective->expect_ps / PS_PER_US * PS_PER_US, expected, sizeof(expected)),
-		units_format_bytes(rate.bytes_per_s / BYTES_SHOWN * BYTES_SHOWN, takes, sizeof(takes)),
-		units_format_bytes(report_rate_budget(rate.bytes_per_s), enough, sizeof(enough)));
+	log_warning("exporter.budget = \"%s\" a second does not hold the reports of %s%s%s, and those beyond it are "
+		    "dropped: %s%s%s; exporter.budget = \"%s\" would do",
+		    units_format_bytes(sc->exporter.budget, budget, sizeof(budget)), steps.bytes_per_s != 0 ? "steps" : "",
+		    steps.bytes_per_s != 0 && ports_per_s != 0 ? " and " : "", ports_per_s != 0 ? "ports" : "",
+		    steps_take(sc, &steps, of_steps, sizeof(of_steps)),
+		    steps.bytes_per_s != 0 && ports_per_s != 0 ? ", and " : "",
+		    ports_take(sc, ports_per_s, of_ports, sizeof(of_ports)),
+		    units_format_bytes(report_rate_budget(bytes_per_s), enough, sizeof(enough)));
 }
 
 /* A list of flows for a warning: the first few by name, the others by number. */
@@ -249,21 +302,9 @@ static bool
 leaves_its_leaf(const struct scenario *sc, uint32_t index)
 {
 	const struct flow *flow = &sc->plan->flows.flows[index];
-	uint32_t owner = sc->plan->of[index].owner;
 
-	if (topo_port_of(sc->topo, flow->src_node, flow->src_nic)->peer ==
-	    topo_port_of(sc->topo, flow->dst_node, flow->dst_nic)->peer)
-		return false;
-	switch (flow->kind) {
-	case FLOW_COLLECTIVE:
-		return sc->plan->collectives[owner].enabled;
-	case FLOW_BACKGROUND:
-		return sc->plan->backgrounds[owner].start_ps != TIME_NEVER;
-	case FLOW_TRAFFIC:
-		return true;
-	default:
-		return false; /* a few packets */
-	}
+	return plan_flow_sends(sc->plan, index) && topo_port_of(sc->topo, flow->src_node, flow->src_nic)->peer !=
+							   topo_port_of(sc->topo, flow->dst_node, flow->dst_nic)->peer;
 }
 
 /* Flows that measured data does not go before: in its class, or in one that shares the link with it. */
@@ -309,11 +350,22 @@ warn_of_shared_class(const struct scenario *sc)
 			sc->volumes.where.file, sc->volumes.where.line, sc->balance.ops->name, list.text, more);
 }
 
+/* All that is known before the run. @return as warn_of_inert() */
+static bool
+warn_of_scenario(const struct emulation *emulation)
+{
+	warn_order(emulation->scenario);
+	warn_of_budget(emulation->scenario);
+	warn_of_shared_class(emulation->scenario);
+	return warn_of_inert(emulation);
+}
+
 /* Real time that the machine did not keep up with. */
 static void
 warn_late(const struct emulation *emulation)
 {
 	const struct pacer *pacer = &emulation->pacer;
+	uint64_t grain_ps = pacer->worst_late_ps >= 10 * PS_PER_MS ? PS_PER_MS : PS_PER_US;
 	double scale = pacer_scale(pacer);
 	char worst[32];
 
@@ -321,20 +373,20 @@ warn_late(const struct emulation *emulation)
 		log_warning("this machine did not keep up: %.1f %% of the windows were late, by up to %s; scale the "
 			    "links' rates by %.2g",
 			    100.0 * (double)pacer->late_windows / (double)pacer->windows,
-			    units_format_time(pacer->worst_late_ps, worst, sizeof(worst)), scale);
+			    units_format_time(pacer->worst_late_ps / grain_ps * grain_ps, worst, sizeof(worst)), scale);
 }
 
 /* The end of a run: its files, and its exit code. */
 
 /* Each that can be written is: run.json records how the run ended, wherever the others did not fit. */
 static int
-write_outputs(const struct emulation *emulation, const char *dir, struct err *err)
+write_outputs(struct emulation *emulation, const char *dir, struct err *err)
 {
 	int run = output_run(emulation, dir, err);
 	int steps = output_steps(emulation, dir, err), flows = output_flows(emulation, dir, err);
-	int truth = output_truth(emulation, dir, err);
+	int truth = output_truth(emulation, dir, err), store = counting_end(emulation, err);
 
-	return run == 0 && steps == 0 && flows == 0 && truth == 0 ? 0 : -EIO;
+	return store == 0 && run == 0 && steps == 0 && flows == 0 && truth == 0 ? 0 : -EIO;
 }
 
 /* The limit that ended the run, if one did. */
@@ -367,7 +419,7 @@ ending(const struct emulation *emulation)
 
 /* @param attach  NULL: every host is embedded. @return exit code */
 static int
-conclude(const struct run_options *options, const struct emulation *emulation, const struct attach *attach)
+conclude(const struct run_options *options, struct emulation *emulation, const struct attach *attach)
 {
 	const struct capturing *capturing = capturing_of(emulation);
 	struct invariant results[EMULATION_INVARIANTS];
@@ -379,7 +431,8 @@ conclude(const struct run_options *options, const struct emulation *emulation, c
 	written &= warn_of_stream(options, emulation->exporter);
 	if (capturing != NULL)
 		warn_of_capture(options, capturing);
-	if (emulation->result.error_text != NULL)
+	if (emulation->result.error_text != NULL &&
+	    (emulation->partition == NULL || emulation->partition->ops->speaks(emulation->partition->ctx)))
 		log_error("%s", emulation->result.error_text);
 	written &= emulation->partition == NULL || !emulation->partition->ops->broken(emulation->partition->ctx);
 	warn_of_refusals(attach);
@@ -422,6 +475,32 @@ introduce(const struct run_options *options, const struct emulation *emulation, 
 	fflush(stdout);
 }
 
+/* Budgets of switches and pods: a pod is what is connected without the highest of three tiers. */
+static int
+police_switches(const struct scenario *scenario, struct exporter *exporter, struct err *err)
+{
+	uint32_t nnodes = scenario->topo->nnodes, *pods = malloc(nnodes * sizeof(*pods));
+	bool *is_switch = malloc(nnodes * sizeof(*is_switch));
+	struct tiers tiers;
+	int ret = tiers_init(&tiers, scenario->topo);
+
+	if (ret < 0 || pods == NULL || is_switch == NULL)
+		ret = err_set(err, -ENOMEM, "out of memory for %u nodes", nnodes);
+	else if (scenario->exporter.pod_budget != 0 && tiers.most < 3)
+		ret = cfg_fail(&scenario->exporter.where, "pod_budget", err,
+			       "a network of %u tiers has no pods: switch_budget limits each switch", tiers.most);
+	for (uint32_t node = 0; ret == 0 && node < nnodes; node++) {
+		is_switch[node] = tiers.of[node] != 0;
+		pods[node] = tiers.most >= 3 && tiers.group[1][node] != TOPO_NONE ? tiers.group[1][node] : BUDGET_NO_POD;
+	}
+	if (ret == 0)
+		ret = exporter_police(exporter, is_switch, pods, nnodes, err);
+	tiers_fini(&tiers);
+	free(pods);
+	free(is_switch);
+	return ret;
+}
+
 /* Opens the outputs that are written during the run. @param socket  of the analyzer, -1: none. @return NULL with err */
 static struct exporter *
 open_files(const struct run_options *options, struct emulation *emulation, const struct plugins *plugins, int socket,
@@ -442,13 +521,18 @@ open_files(const struct run_options *options, struct emulation *emulation, const
 		    0 ||
 	    (scenario->nexternal == 0 && run_files_remove_guests(options->out, err) < 0) ||
 	    output_config(scenario, options->out, err) < 0 || output_prediction(emulation, options->out, err) < 0 ||
-	    capturing_begin(emulation, &options->capture, options->out, err) < 0)
+	    capturing_begin(emulation, &options->capture, options->out, err) < 0 ||
+	    counting_begin(emulation, options->out, err) < 0)
 		return NULL;
 	targets[count++] = (struct output_target){ .ops = &output_recording, .path = recording };
 	if (socket >= 0)
 		targets[count++] = (struct output_target){ .ops = &output_analyzer, .fd = socket };
 	count += plugins_targets(plugins, targets + count);
 	exporter = exporter_create(&scenario->exporter, targets, count, err);
+	if (exporter != NULL && police_switches(scenario, exporter, err) < 0) {
+		exporter_destroy(exporter);
+		return NULL;
+	}
 	if (exporter != NULL)
 		exporter_set_clock(exporter, scenario->timing.clock == CLOCK_REAL, interrupt_asked);
 	return exporter;
@@ -607,14 +691,13 @@ run(const struct running *r, struct err *err)
 	bool whole = emulation->partition == NULL || emulation->partition->whole;
 	struct err lost = { 0 };
 	uint64_t zero_ns;
+	bool unmarked = true;
 	int ret, plugin;
 
 	if (!options->quiet)
 		introduce(options, emulation, r->partitions);
-	warn_order(scenario);
-	warn_of_budget(scenario);
-	warn_of_shared_class(scenario);
-	warn_of_inert(r->emulation);
+	if (whole)
+		unmarked = warn_of_scenario(r->emulation);
 	if (r->attach != NULL)
 		exporter_show(r->exporter, attach_check(r->attach));
 	if (r->partitions != NULL)
@@ -625,6 +708,8 @@ run(const struct running *r, struct err *err)
 	exporter_flush(r->exporter); /* without them the rest is useless */
 	if (start(r, &zero_ns, err) < 0)
 		return EXIT_NOT_BEGUN;
+	if (scenario->timing.clock == CLOCK_REAL && r->exporter != NULL)
+		exporter_measure(r->exporter, zero_ns);
 	emulation_begin(emulation, r->exporter, zero_ns);
 	if ((!options->quiet && progress_attach(emulation, err) < 0) || begin_lateness(emulation, err) < 0)
 		return EXIT_NOT_BEGUN;
@@ -642,6 +727,8 @@ run(const struct running *r, struct err *err)
 		log_error("%s", lost.text);
 	if (scenario->timing.clock == CLOCK_REAL)
 		warn_late(emulation);
+	if (!unmarked)
+		warn_of_no_marks(emulation);
 	if (whole && !options->quiet && (!options->brief || scenario->plan->real))
 		results_print(emulation, stdout);
 	if (whole && !options->quiet && !options->brief)
@@ -697,7 +784,7 @@ prepare(struct running *r, const struct prediction *prediction, struct err *err)
 	};
 	int ret = EXIT_DONE;
 
-	if (r->options->partitions.addresses != NULL) {
+	if (r->options->partitions.count != 0) {
 		if (r->options->ndiagnosers != 0) {
 			err_set(err, -EINVAL,
 				"--diagnoser cannot be used with --partitions: a plugin diagnoser polls an undivided "
@@ -742,11 +829,15 @@ run_scenario(const struct run_options *options, struct scenario *scenario, struc
 	struct prediction *prediction =
 		prediction_is_asked(scenario) ? predict_by_simulation(scenario, run_services, err) : NULL;
 	struct running r = { .options = options, .scenario = scenario, .socket = -1 };
+	bool lost;
 	int ret;
 
-	if (prediction == NULL && prediction_is_asked(scenario))
+	if (prediction == NULL && prediction_is_asked(scenario)) {
+		partition_leave_job(&options->partitions, false);
 		return errno == EINTR ? EXIT_NOT_BEGUN : EXIT_USAGE;
+	}
 	if (eal_start(options, scenario, err) < 0) {
+		partition_leave_job(&options->partitions, false);
 		prediction_destroy(prediction);
 		return EXIT_USAGE;
 	}
@@ -757,7 +848,9 @@ run_scenario(const struct run_options *options, struct scenario *scenario, struc
 	live_destroy(r.live);
 	counters_destroy(r.counters);
 	emulation_destroy(r.emulation);
+	lost = r.partitions != NULL && partition_has_lost(r.partitions);
 	partition_destroy(r.partitions);
+	partition_leave_job(&options->partitions, lost);
 	attach_destroy(r.attach);
 	exporter_destroy(r.exporter);
 	plugins_destroy(r.plugins);

@@ -21,7 +21,7 @@ struct run_options {
 	uint32_t lcores;
 	const char *eal; /* further arguments of DPDK's EAL, NULL: none */
 	bool quiet, brief;
-	struct partition_options partitions; /* addresses NULL: all of the fabric is here */
+	struct partition_options partitions; /* count 0: all of the fabric is here; a job is left at the end */
 };
 
 /* @return exit code (common/program.h); err set where nothing has been printed yet */

@@ -26,7 +26,6 @@
 #include "rxe-hosts/device/verbs/verbs.h"
 #include "rxe-hosts/probe/agent.h"
 #include "rxe-hosts/steps/engine.h"
-#include "rxe-hosts/steps/remote.h"
 #include "rxe-hosts/tracing/tracer.h"
 
 #define SESSION_QUEUE_BYTES (256u << 10)
@@ -409,6 +408,18 @@ send_steps(struct session *session, struct err *err)
 }
 
 static int
+send_counters(struct session *session, struct err *err)
+{
+	struct manage_counter counters[MANAGE_COUNTERS];
+	uint32_t count = verbs_host_device_counters(session->verbs, counters);
+	int rc = 0;
+
+	for (uint32_t i = 0; i < count && rc == 0; i++)
+		rc = send_last(session, MANAGE_COUNTER, &counters[i], sizeof(counters[i]), err);
+	return rc;
+}
+
+static int
 send_result(struct session *session, struct err *err)
 {
 	struct verbs_counters counters;
@@ -434,7 +445,7 @@ send_result(struct session *session, struct err *err)
 	return send_last(session, MANAGE_RESULT, &result, sizeof(result), err);
 }
 
-/* The end: open steps, STEP, ITERATION, RESULT; returns when the fabric has them. @return as above */
+/* The end: open steps, STEP, ITERATION, COUNTER, RESULT; returns when the fabric has them. @return as above */
 static int
 upload_results(struct session *session, struct err *err)
 {
@@ -449,6 +460,8 @@ upload_results(struct session *session, struct err *err)
 	} while (rc == 0 && records_of(session)->used_bytes != 0);
 	if (rc == 0)
 		rc = send_steps(session, err);
+	if (rc == 0)
+		rc = send_counters(session, err);
 	if (rc == 0)
 		rc = send_result(session, err);
 	if (rc == 0)

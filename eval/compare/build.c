@@ -7,6 +7,7 @@
 #include "common/array.h"
 #include "eval/compare/corpus.h"
 #include "scenario/scenario.h"
+#include "workload/plan.h"
 
 #define TRIES 1000
 #define ITERATIONS 8

@@ -12,7 +12,7 @@
 
 #include "common/wire/layout.h"
 #include "eval/odd/odd.h"
-#include "eval/suspect.h"
+#include "twin/rerun/suspect.h"
 
 struct compare_fault;
 

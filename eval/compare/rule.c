@@ -20,9 +20,10 @@
 #include "common/wire/layout.h"
 #include "emulation/outputs/outputs.h"
 #include "eval/odd/odd.h"
-#include "eval/suspect.h"
 #include "eval/truth.h"
 #include "scenario/scenario.h"
+#include "twin/rerun/suspect.h"
+#include "workload/plan.h"
 
 static const char *const names[] = { COMPARE_GRADES(ENUM_NAME) };
 
@@ -37,7 +38,7 @@ compare_grade_name(enum compare_grade grade)
 static void
 add_name(json_t *to, const char *name)
 {
-	if (!truth_lists(to, name))
+	if (!json_lists(to, name))
 		json_array_append_new(to, json_string(name));
 }
 
@@ -70,7 +71,7 @@ add_flow(struct compare_place *place, const struct scenario *scenario, uint32_t 
 	char name[OUTPUT_FLOW_NAME];
 
 	output_flow_name(scenario, flow, name, sizeof(name));
-	if (!truth_lists(place->flows, name) || scenario_path(scenario, flow, false, &path) < 0)
+	if (!json_lists(place->flows, name) || scenario_path(scenario, flow, false, &path) < 0)
 		return;
 	for (uint32_t hop = 0; hop < path.hops; hop++)
 		add_near(place, scenario->topo, path.ports[hop]);
@@ -83,7 +84,7 @@ add_ends(struct compare_place *place, const struct topo *topo)
 	char name[64];
 
 	for (uint32_t port = 0; port < topo->nports; port++)
-		if (truth_lists(place->ports, topo_port_name(topo, port, name)))
+		if (json_lists(place->ports, topo_port_name(topo, port, name)))
 			add_name(place->near, topo->nodes[topo->ports[port].node].name);
 }
 
@@ -94,7 +95,7 @@ add_ports(struct compare_place *place, const struct topo *topo)
 	char name[64];
 
 	for (uint32_t port = 0; port < topo->nports; port++) {
-		if (!truth_lists(place->nodes, topo->nodes[topo->ports[port].node].name))
+		if (!json_lists(place->nodes, topo->nodes[topo->ports[port].node].name))
 			continue;
 		add_name(place->ports, topo_port_name(topo, port, name));
 		add_name(place->ports, topo_port_name(topo, topo->ports[port].peer_port, name));
@@ -170,7 +171,7 @@ compare_names(const json_t *finding, const json_t *flows)
 	size_t i;
 
 	json_array_foreach(json_object_get(finding, "flows"), i, flow) {
-		if (truth_lists(flows, json_string_value(flow)))
+		if (json_lists(flows, json_string_value(flow)))
 			return true;
 	}
 	return false;
@@ -183,7 +184,7 @@ any_listed(const json_t *array, const json_t *names_of)
 	size_t i;
 
 	json_array_foreach(names_of, i, name) {
-		if (truth_lists(array, json_string_value(name)))
+		if (json_lists(array, json_string_value(name)))
 			return true;
 	}
 	return false;
@@ -193,14 +194,14 @@ any_listed(const json_t *array, const json_t *names_of)
 static enum compare_grade
 placed(const struct compare_rule *rule, const struct compare_place *place, const json_t *finding)
 {
-	const char *root = truth_text(finding, "root");
+	const char *root = json_text(finding, "root");
 	const json_t *ports = json_object_get(finding, "ports");
 
-	if (truth_lists(place->ports, root) || truth_lists(place->nodes, root) || compare_names(finding, place->flows))
+	if (json_lists(place->ports, root) || json_lists(place->nodes, root) || compare_names(finding, place->flows))
 		return rule->at;
-	if (any_listed(place->ports, ports) || truth_lists(place->near, root) || truth_lists(place->near_ports, root))
+	if (any_listed(place->ports, ports) || json_lists(place->near, root) || json_lists(place->near_ports, root))
 		return rule->near;
-	if (truth_lists(place->path, root))
+	if (json_lists(place->path, root))
 		return rule->path;
 	return COMPARE_ELSEWHERE;
 }
@@ -209,7 +210,7 @@ enum compare_grade
 compare_grade(const struct compare_fault *fault, const struct compare_place *place, const json_t *finding)
 {
 	for (const struct compare_rule *rule = fault->rules; rule->type != NULL; rule++)
-		if (strcmp(rule->type, truth_text(finding, "type")) == 0)
+		if (strcmp(rule->type, json_text(finding, "type")) == 0)
 			return placed(rule, place, finding);
 	return COMPARE_FALSE;
 }

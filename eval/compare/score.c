@@ -13,16 +13,16 @@
 #include "common/wire/record.h"
 #include "eval/case_result.h"
 #include "eval/compare/corpus.h"
-#include "eval/job.h"
-#include "eval/rerun.h"
 #include "eval/truth.h"
 #include "plugin/account.h"
 #include "scenario/scenario.h"
 #include "scenario/systems.h"
+#include "twin/rerun/job.h"
+#include "twin/rerun/rerun.h"
+#include "workload/plan.h"
+#include "workload/workload.h"
 
 /* A system's cost to networks, by its verdict's account. */
-
-#define PROBE_BYTES 142 /* of link time: a probe, and each of its two ACKs (docs/pingmesh-agents.md) */
 
 static double
 number(const json_t *object, const char *key)
@@ -42,44 +42,26 @@ rounds(const json_t *verdict)
 	return bytes;
 }
 
-static double
-polls(const json_t *verdict)
-{
-	const json_t *overhead = json_object_get(verdict, "overhead");
-
-	return number(overhead, "polling_bytes") + number(overhead, "notification_bytes");
-}
-
-static double
-probes(const json_t *verdict)
-{
-	const json_t *own = json_object_get(verdict, "pingmesh");
-
-	return 3 * PROBE_BYTES *
-	       (number(json_object_get(own, "cluster"), "rpingmesh.probe_total") +
-		number(json_object_get(own, "service"), "rpingmesh.probe_total"));
-}
-
 /* Its cost to networks: its records on the analyzer's socket, its packets, its requests over the management network. */
 static double
 compare_bytes(const struct compare_system *system, const json_t *verdict)
 {
 	const uint64_t kinds = compare_row_of(system)->kinds;
-	double bytes = (double)telemetry_bytes(verdict, kinds) + rounds(verdict) + probes(verdict);
+	double bytes = (double)telemetry_bytes(verdict, kinds) + rounds(verdict) + probe_bytes(verdict);
 
 	/* The run that several share has one that polls: that is not the others'. */
-	return (kinds >> REC_POLL & 1) != 0 ? bytes + polls(verdict) : bytes;
+	return (kinds >> REC_POLL & 1) != 0 ? bytes + poll_bytes(verdict) : bytes;
 }
 
 #define COMPARE_MAX_RUNS 8
 
-static const char *const by_queues[] = { "flow-contention", "strict-priority",
-					 "incast",          "pfc-backpressure",
-					 "pfc-storm",       "pfc-deadlock",
-					 "forwarding-loop", "load-imbalance",
-					 "path-delay",      "packet-loss",
-					 "link-down",       "blackhole",
-					 "slow-host",       NULL };
+static const char *const by_queues[] = { "flow-contention",  "strict-priority", "incast",
+					 "pfc-backpressure", "pfc-storm",       "pfc-deadlock",
+					 "forwarding-loop",  "load-imbalance",  "path-delay",
+					 "packet-loss",      "link-down",       "blackhole",
+					 "slow-host",        "tail-drop",       "host-limited",
+					 "timer-too-short",  "reordering",      "receiver-not-ready",
+					 "pfc-watchdog",     "link-rate",       NULL };
 static const char *const by_volumes[] = { "silent-fault", NULL };
 static const char *const by_paths[] = { "path-imbalance", NULL };
 static const char *const by_probes[] = { "rnic-problem", "switch-problem", "host-down", "cpu-overload", "high-rtt", NULL };
@@ -221,8 +203,9 @@ compare_has_run(const struct compare_cell *cell, const struct compare_run *run)
 }
 
 /* Possible effects of the job's flows on each other. */
-static const char *const own_types[] = { "flow-contention", "strict-priority", "incast",   "pfc-backpressure",
-					 "load-imbalance",  "path-imbalance",  "high-rtt", "deep-queue" };
+static const char *const own_types[] = { "flow-contention",  "strict-priority", "incast",
+					 "pfc-backpressure", "load-imbalance",  "path-imbalance",
+					 "high-rtt",         "deep-queue",      "tail-drop" };
 
 /* A case, loaded: its contents and their places. */
 struct facts {
@@ -372,7 +355,7 @@ is_own(const struct facts *facts, const struct compare_row *row, const json_t *f
 	    !(facts->is_slow || row->costs))
 		return false;
 	for (size_t i = 0; i < ARRAY_LEN(own_types); i++)
-		if (strcmp(own_types[i], truth_text(finding, "type")) == 0)
+		if (strcmp(own_types[i], json_text(finding, "type")) == 0)
 			return true;
 	return false;
 }
@@ -413,7 +396,7 @@ mark_findings(const struct facts *facts, const struct compare_row *row, const st
 		enum compare_grade grade = grade_of(facts, row, marks->acted, finding);
 		bool counts = !system->prices || !json_is_true(json_object_get(finding, "without_effect"));
 
-		if (!compare_is_its(system, truth_text(finding, "type")))
+		if (!compare_is_its(system, json_text(finding, "type")))
 			continue;
 		marks->seen = grade > marks->seen ? grade : marks->seen;
 		if (!counts)
@@ -424,8 +407,8 @@ mark_findings(const struct facts *facts, const struct compare_row *row, const st
 		if (grade <= marks->best)
 			continue;
 		marks->best = grade;
-		snprintf(marks->first, sizeof(marks->first), "%s at %s", truth_text(finding, "type"),
-			 truth_text(finding, "root"));
+		snprintf(marks->first, sizeof(marks->first), "%s at %s", json_text(finding, "type"),
+			 json_text(finding, "root"));
 	}
 }
 

@@ -2,8 +2,11 @@
 /* The grades of verdicts on a case, and its truth. */
 #pragma once
 
+#include <stdio.h>
+
 #include "eval/compare/corpus.h"
 #include "scenario/systems.h"
+#include "twin/rerun/shard.h"
 
 /* Of one system. */
 struct compare_marks {
@@ -99,3 +102,97 @@ size_t compare_diagnosers(const struct compare_run *run, const char **names, con
 bool compare_is_background(const struct suspect *suspect);
 /* Does a case have this run? */
 bool compare_has_run(const struct compare_cell *cell, const struct compare_run *run);
+
+/*
+ * rocelab eval compare: makes the cases of the corpus, or a shard of them, does the missing runs, and grades every
+ * system's verdicts. DIR/NNNN is a case; a run of it that has ended stays as its run.json and verdict.json, and is
+ * not made again.
+ */
+
+/* In DIR: what the cases there are of. Results of another corpus, seed or program are not used. */
+#define COMPARE_CORPUS "corpus.json"
+
+struct compare_study {
+	uint64_t seed;
+	uint32_t cases; /* of the corpus: numbers below it */
+	double scale;
+	bool times; /* to detection are looked for */
+	const struct shard *shard;
+	uint32_t jobs; /* runs side by side */
+	const char *dir;
+	struct compare_row *rows; /* [nrows] by number: those of which all runs are there */
+	uint32_t nrows, broken;   /* broken: runs that failed in this process */
+};
+
+/*
+ * @return 0; -EINTR: interrupted, finished runs stay; other negative errno with err. compare_study_fini() in any case
+ */
+int compare_study_run(struct compare_study *study, struct err *err);
+void compare_study_fini(struct compare_study *study);
+
+/* The results of all cases, by system, by fault, and for pairs of systems. */
+
+/* A count of a total; with Wilson's interval at 95 %. */
+struct compare_share {
+	uint32_t part, of;
+};
+
+/* A median and its interval at 95 %, by ranks (binomial): no shape is taken for granted. */
+struct compare_spread {
+	uint32_t count; /* 0: the rest is 0 */
+	double median, low, high;
+};
+
+/* Of one system. */
+struct compare_sum {
+	/* Of cases whose fault cost the job time: */
+	struct compare_share
+		recall; /* found, right or partly, of those that it can see by design and that acted in its run */
+	struct compare_share recall_all; /* of all */
+	struct compare_share place;      /* of those found: the fault by its name at its place */
+	/* Of its findings: right or partly, without those of the job's own flows */
+	struct compare_share precision;
+	uint32_t own;                      /* those */
+	struct compare_share false_alarms; /* of cases in which nothing is wrong: a finding is reported */
+	struct compare_share harmless; /* of faults that acted and cost nothing, and that it can see: seen all the same */
+	uint32_t alone;                /* faults that cost time which it alone found */
+	struct compare_spread after_ns, bytes;
+	struct compare_spread slowdown; /* of the job in its run, beside the shared one; both complete */
+	struct compare_spread cpu_s;    /* of an analysis: not the same twice */
+};
+
+struct compare_pair {
+	uint32_t first, second;
+	struct compare_share recall; /* of all faults that cost time: one of both found it */
+};
+
+#define COMPARE_MAX_PAIRS (COMPARE_MAX_SYSTEMS * (COMPARE_MAX_SYSTEMS - 1) / 2)
+
+struct compare_cells {
+	struct compare_share found; /* of cases of the fault that cost time: right or partly */
+	uint32_t right;             /* of these */
+	struct compare_share harmless;
+	bool sees; /* on some fabric */
+};
+
+struct compare_summary {
+	uint32_t cases, costly, harmless, idle, clean; /* idle: the fault did not act, and cost nothing */
+	struct compare_sum systems[COMPARE_MAX_SYSTEMS];
+	struct compare_pair pairs[COMPARE_MAX_PAIRS]; /* [npairs] the best first */
+	uint32_t npairs;
+	uint32_t nobody; /* faults that cost time and no system found */
+};
+
+/* @return 0 or -ENOMEM with err */
+int compare_summarize(const struct compare_study *study, struct compare_summary *summary, struct err *err);
+/* Of one fault and system. */
+struct compare_cells compare_cells(const struct compare_study *study, uint32_t fault, uint32_t system);
+
+/* Tables for people. @return 0 or -ENOMEM with err */
+int compare_print(const struct compare_study *study, FILE *to, struct err *err);
+/* The same sums, and a row a case: of the same cases the same bytes. @return NULL: out of memory */
+json_t *compare_json(const struct compare_study *study);
+/* CPU time of analyses, which is not the same twice. @return NULL: out of memory */
+json_t *compare_cpu_json(const struct compare_study *study);
+/* The rules as docs/compare-rules.md has them. */
+void compare_print_rules(FILE *to);

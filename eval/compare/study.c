@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "eval/compare/study.h"
+#include "eval/compare/score.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -15,14 +15,11 @@
 #include "common/run_files.h"
 #include "emulation/outputs/outputs.h"
 #include "eval/case_result.h"
-#include "eval/compare/score.h"
-#include "eval/job.h"
 #include "eval/store.h"
 #include "scenario/scenario.h"
+#include "twin/rerun/job.h"
 
-/* The origin of the cases in a folder: results of another corpus, seed or program are not used. */
-
-#define COMPARE_CORPUS "corpus.json"
+/* The origin of the cases in a folder. */
 
 /* By name the digest of its file: another version's findings are not this one's. @return NULL: out of memory */
 static json_t *
@@ -175,12 +172,6 @@ is_done(const char *root, const struct todo *todo)
 	return is_there(dir, RUN_SUMMARY) && !is_there(dir, RUN_RECORDING);
 }
 
-static bool
-is_ours(const struct compare_study *study, uint32_t number)
-{
-	return number % study->shards == study->shard;
-}
-
 /* ---- cases ---- */
 
 /* Writes a case. Results beside it are of the case that is there: it must be the same. */
@@ -191,7 +182,7 @@ make_case(const struct compare_study *study, uint32_t number, struct err *err)
 	uint64_t before;
 	int ret;
 
-	compare_case_dir(study->dirs[0], number, dir);
+	compare_case_dir(study->dir, number, dir);
 	ret = run_dir_make(dir, err);
 	if (ret < 0)
 		return ret;
@@ -208,18 +199,18 @@ static int
 list_todo(struct work *work, struct err *err)
 {
 	struct compare_study *study = work->study;
-	int ret = compare_folder_begin(study, study->dirs[0], err);
+	int ret = compare_folder_begin(study, study->dir, err);
 
 	for (uint32_t number = 0; ret == 0 && number < study->cases; number++) {
 		const struct compare_cell cell = compare_cell(number);
 
-		if (!is_ours(study, number))
+		if (!shard_has(study->shard, number))
 			continue;
 		ret = make_case(study, number, err);
 		for (uint32_t r = 0; r < compare_nruns; r++) {
 			struct todo todo = { number, &compare_runs[r] };
 
-			if (compare_has_run(&cell, todo.run) && !is_done(study->dirs[0], &todo))
+			if (compare_has_run(&cell, todo.run) && !is_done(study->dir, &todo))
 				work->todo[work->ntodo++] = todo;
 		}
 	}
@@ -263,7 +254,7 @@ start_run(struct work *work, const struct todo *todo, int cpu, struct err *err)
 	struct scenario *scenario;
 	int nsets;
 	struct job_config config = { .scenario = path,
-				     .fabric = run_dir_of(work->study->dirs[0], todo, dir),
+				     .fabric = run_dir_of(work->study->dir, todo, dir),
 				     .out = dir,
 				     .policy = todo->run->policy,
 				     .diagnose = todo->run->diagnosed,
@@ -273,7 +264,7 @@ start_run(struct work *work, const struct todo *todo, int cpu, struct err *err)
 				     .sets = sets,
 				     .cpu = cpu };
 
-	snprintf(path, sizeof(path), "%s/%04u/" CASE_FILE, work->study->dirs[0], todo->number);
+	snprintf(path, sizeof(path), "%s/%04u/" CASE_FILE, work->study->dir, todo->number);
 	scenario = scenario_load(&from, err);
 	if (scenario == NULL)
 		return -EINVAL;
@@ -342,9 +333,9 @@ ended(void *ctx, uint32_t slot, int status, struct err *err)
 	char dir[PATH_MAX], case_dir[PATH_MAX];
 	struct err why = { 0 };
 
-	run_dir_of(work->study->dirs[0], todo, dir);
-	compare_case_dir(work->study->dirs[0], todo->number, case_dir);
-	if (case_result_check(case_dir, todo->run->name, status, &why) == 0) {
+	run_dir_of(work->study->dir, todo, dir);
+	compare_case_dir(work->study->dir, todo->number, case_dir);
+	if (job_check(case_dir, todo->run->name, status, &why) == 0) {
 		tidy(dir, todo->run);
 		work->done++;
 		show(work);
@@ -364,6 +355,8 @@ run_todo(struct compare_study *study, struct err *err)
 	struct work work = { .study = study, .todo = calloc((size_t)study->cases * compare_nruns, sizeof(*work.todo)) };
 	int ret = work.todo != NULL ? list_todo(&work, err) : err_set(err, -ENOMEM, "out of memory");
 
+	if (ret == 0)
+		ret = shard_check(study->shard, work.ntodo, err);
 	if (ret == 0) {
 		show(&work);
 		ret = pool_run(study->jobs, &ops, &work, err);
@@ -375,22 +368,17 @@ run_todo(struct compare_study *study, struct err *err)
 
 /* ---- scores ---- */
 
-/* @return the folder in which all runs of a case are done, NULL: none has that */
-static const char *
-root_of(const struct compare_study *study, uint32_t number)
+/* Are all runs of a case done? */
+static bool
+is_complete(const struct compare_study *study, uint32_t number)
 {
 	const struct compare_cell cell = compare_cell(number);
+	bool all = true;
 
-	for (uint32_t d = 0; d < study->ndirs; d++) {
-		bool all = true;
-
-		for (uint32_t r = 0; r < compare_nruns; r++)
-			all &= !compare_has_run(&cell, &compare_runs[r]) ||
-			       is_done(study->dirs[d], &(struct todo){ number, &compare_runs[r] });
-		if (all)
-			return study->dirs[d];
-	}
-	return NULL;
+	for (uint32_t r = 0; r < compare_nruns; r++)
+		all &= !compare_has_run(&cell, &compare_runs[r]) ||
+		       is_done(study->dir, &(struct todo){ number, &compare_runs[r] });
+	return all;
 }
 
 static int
@@ -398,21 +386,14 @@ score_all(struct compare_study *study, struct err *err)
 {
 	int ret = 0;
 
-	for (uint32_t d = 0; ret == 0 && d < study->ndirs; d++) {
-		ret = compare_folder_check(study, study->dirs[d], err);
-		if (ret == -ENOENT)
-			ret = err_set(err, -EINVAL, "%s has no " COMPARE_CORPUS ": rocelab eval compare --out makes one",
-				      study->dirs[d]);
-	}
 	for (uint32_t number = 0; ret == 0 && number < study->cases; number++) {
-		const char *root = is_ours(study, number) ? root_of(study, number) : NULL;
 		struct compare_row *row = &study->rows[study->nrows];
 		char dir[PATH_MAX];
 
-		if (root == NULL)
+		if (!shard_has(study->shard, number) || !is_complete(study, number))
 			continue;
 		row->number = number;
-		ret = compare_score(compare_case_dir(root, number, dir), row, err);
+		ret = compare_score(compare_case_dir(study->dir, number, dir), row, err);
 		study->nrows += ret == 0;
 	}
 	return ret;
@@ -421,13 +402,12 @@ score_all(struct compare_study *study, struct err *err)
 int
 compare_study_run(struct compare_study *study, struct err *err)
 {
-	int ret = 0;
+	int ret;
 
 	study->rows = calloc(study->cases, sizeof(*study->rows));
 	if (study->rows == NULL)
 		return err_set(err, -ENOMEM, "out of memory for %u cases", study->cases);
-	if (study->jobs != 0)
-		ret = run_todo(study, err);
+	ret = run_todo(study, err);
 	return ret == 0 ? score_all(study, err) : ret;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "eval/compare/summary.h"
+#include "eval/compare/score.h"
 
 #include <errno.h>
 #include <libsmartcols/libsmartcols.h>
@@ -10,7 +10,7 @@
 
 #include "common/array.h"
 #include "common/wire/layout.h"
-#include "eval/compare/study.h"
+#include "eval/bootstrap.h"
 #include "scenario/scenario.h"
 
 #define Z95 1.96
@@ -19,22 +19,6 @@ static double
 compare_share_of(struct compare_share share)
 {
 	return share.of != 0 ? (double)share.part / share.of : 0;
-}
-
-void
-compare_interval(struct compare_share share, double *low, double *high)
-{
-	double n = share.of, p = compare_share_of(share), z2 = Z95 * Z95;
-	double middle, half;
-
-	*low = 0;
-	*high = 1;
-	if (share.of == 0)
-		return;
-	middle = (p + z2 / (2 * n)) / (1 + z2 / n);
-	half = Z95 * sqrt(p * (1 - p) / n + z2 / (4 * n * n)) / (1 + z2 / n);
-	*low = fmax(0, middle - half);
-	*high = fmin(1, middle + half);
 }
 
 static void
@@ -314,7 +298,7 @@ print_share(struct compare_share share, char *cell)
 {
 	double low, high;
 
-	compare_interval(share, &low, &high);
+	wilson_interval(share.part, share.of, &low, &high);
 	if (share.of == 0)
 		snprintf(cell, CELL, "-");
 	else
@@ -489,7 +473,7 @@ share_json(struct compare_share share)
 {
 	double low, high;
 
-	compare_interval(share, &low, &high);
+	wilson_interval(share.part, share.of, &low, &high);
 	return json_pack("{s:I, s:I, s:f, s:f, s:f}", "part", (json_int_t)share.part, "of", (json_int_t)share.of, "share",
 			 compare_share_of(share), "low", low, "high", high);
 }

@@ -3,7 +3,7 @@
  * Beyond the paper: false alarms at a requested rate, the distance from the best possible test, and iterations
  * pooled.
  */
-#include "eval/flowpulse/experiments.h"
+#include "eval/flowpulse/study.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -14,7 +14,6 @@
 #include "common/array.h"
 #include "common/prng.h"
 #include "common/tail.h"
-#include "eval/flowpulse/study.h"
 
 #define BISECTIONS 60
 #define WIDTH 12.0 /* standard deviations of the drops: beyond them is nothing */

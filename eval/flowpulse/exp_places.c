@@ -4,7 +4,7 @@
  * it is unknown which of the two links of the path lost packets, and the pair is right; with two senders only the
  * link is. Runs have the threshold for a detector; the results of the other detectors follow from the counts.
  */
-#include "eval/flowpulse/experiments.h"
+#include "eval/flowpulse/study.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -16,7 +16,6 @@
 #include "common/prng.h"
 #include "common/wire/volume.h"
 #include "eval/flowpulse/grid.h"
-#include "eval/flowpulse/study.h"
 #include "telemetry/volumes/judge.h"
 
 #define FP_REPLAY_RATE 1e-4 /* false alarms of a sender at a leaf in an iteration: the scenario's default */

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "eval/flowpulse/experiments.h"
+#include "eval/flowpulse/study.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "common/array.h"
-#include "eval/flowpulse/study.h"
 
 /* The records that leave the switches: alarms alone, or all counts, with a fault and without. */
 
@@ -47,7 +46,7 @@ bytes_of(struct fp_study *study, const char *export, double drop, json_t *rows, 
 	return 0;
 }
 
-/* exp_bytes.c */
+/* Bytes of a collective. */
 static int
 fp_exp_bytes(struct fp_study *study, json_t *rows, struct err *err)
 {
@@ -189,7 +188,7 @@ priority_of(struct fp_study *study, double load, bool own_class, json_t *rows, s
 	return 0;
 }
 
-/* exp_priority.c */
+/* Priorities of the measured class. */
 static int
 fp_exp_priority(struct fp_study *study, json_t *rows, struct err *err)
 {
@@ -275,7 +274,7 @@ roc_of(struct fp_study *study, const struct fp_point *point, const double *drops
 	return ret;
 }
 
-/* exp_rates.c */
+/* Rates of false alarms and of detection. */
 static int
 fp_exp_roc(struct fp_study *study, json_t *rows, struct err *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "eval/flowpulse/score.h"
+#include "eval/flowpulse/study.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/grow.h"
+#include "common/hash.h"
 #include "common/log.h"
 #include "common/prng.h"
 #include "common/record/frame.h"
@@ -20,9 +21,8 @@
 #include "common/wire/record.h"
 #include "eval/case_result.h"
 #include "eval/flowpulse/grid.h"
-#include "eval/flowpulse/score.h"
-#include "eval/job.h"
 #include "eval/store.h"
+#include "twin/rerun/job.h"
 
 #define RUN_ITERATIONS 200 /* of one run at most: its recording holds every step */
 #define FAULTY_PARTS 4     /* the least number of draws of links, where there are iterations for it */
@@ -378,7 +378,7 @@ static int
 take_counts(struct work *work, struct fp_run *run, int status, struct err *why)
 {
 	char dir[PATH_MAX], path[PATH_MAX + 16];
-	int ret = case_result_check(work->study->dir, run->name, status, why);
+	int ret = job_check(work->study->dir, run->name, status, why);
 
 	if (ret < 0)
 		return ret;
@@ -502,11 +502,16 @@ note_other(struct fp_study *study, const char *point)
 static bool
 is_wanted(struct fp_study *study, const struct fp_spec *spec)
 {
+	uint64_t digest = DIGEST_INIT;
 	char point[FP_NAME];
 
+	fp_spec_point(spec, point);
+	for (const char *p = point; *p != '\0'; p++)
+		digest = digest_u64(digest, (uint64_t)*p);
+	if (!shard_has(study->shard, digest))
+		return false;
 	if (study->points == NULL)
 		return true;
-	fp_spec_point(spec, point);
 	if (fnmatch(study->points, point, 0) == 0)
 		return true;
 	note_other(study, point);
@@ -581,8 +586,11 @@ fp_study_run(struct fp_study *study, struct err *err)
 	for (int round = 0; round < ROUNDS; round++) {
 		ret = ask(study, err);
 		if (ret <= 0)
-			return ret == 0 && study->points != NULL ? check_points(study, err) : ret;
-		ret = fp_runs(study, err);
+			return ret == 0 && study->points != NULL && !shard_is_part(study->shard) ? check_points(study, err)
+												 : ret;
+		ret = shard_check(study->shard, study->nwaiting, err);
+		if (ret == 0)
+			ret = fp_runs(study, err);
 		if (ret != 0)
 			return ret;
 	}

@@ -24,6 +24,7 @@
 #include "scenario/scenario.h"
 #include "topo/advise.h"
 #include "topo/route.h"
+#include "workload/plan.h"
 
 /* Paths of traced flows: a run's verdict.json (flowtracer), or a file of rocelab trace --out. */
 

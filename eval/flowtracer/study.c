@@ -17,10 +17,10 @@
 #include "common/err.h"
 #include "common/fim.h"
 #include "common/log.h"
-#include "common/pair_rate.h"
 #include "common/run_files.h"
-#include "eval/job.h"
+#include "common/slowdown.h"
 #include "topo/advise.h"
+#include "twin/rerun/job.h"
 
 /* Runs of the first seeds, with ECMP and with the static placement: one whose steps.csv is there is not made again. */
 
@@ -245,10 +245,12 @@ ft_runs(struct ft_study *study, struct err *err)
 		char path[PATH_MAX + 64];
 
 		ft_path(study, placement_of(i), seed_of(study, i), RUN_STEPS, path);
-		if (access(path, R_OK) != 0)
+		if (shard_has(study->shard, i) && access(path, R_OK) != 0)
 			work.waiting[work.nwaiting++] = i;
 	}
-	ret = pool_run(study->jobs, &ops, &work, err);
+	ret = shard_check(study->shard, work.nwaiting, err);
+	if (ret == 0)
+		ret = pool_run(study->jobs, &ops, &work, err);
 	progress_line("%s", "");
 	free(work.waiting);
 	return ret == 0 ? read_runs(study, err) : ret;

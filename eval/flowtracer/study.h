@@ -15,6 +15,7 @@
 #include "common/err.h"
 #include "common/fim.h"
 #include "topo/advise.h"
+#include "twin/rerun/shard.h"
 
 #define FT_MAX_SEEDS 100000
 #define FT_MAX_RUNS 1000
@@ -39,7 +40,7 @@ struct ft_group {
 struct ft_pair {
 	uint64_t seed;
 	char src[32], dst[32];
-	double gbps; /* common/pair_rate.h */
+	double gbps; /* common/slowdown.h */
 };
 
 struct ft_runs {
@@ -56,11 +57,12 @@ struct ft_study {
 	uint64_t first;     /* seed; others are the numbers after it */
 	enum advise_by by;  /* the changes of the static placement */
 	uint32_t seeds, runs, jobs; /* those that are run; side by side */
-	const char *dir;            /* exists; DIR/ecmp/SEED and DIR/static/SEED have runs */
-	uint32_t flows;             /* of the scenario, or traced */
-	uint32_t astray;            /* traced, but not to their ends: they are left as they are */
-	uint32_t cables_down;       /* that the scenario's faults take down: no path is placed on them */
-	uint32_t moved, rounds;     /* of these by the placement, and of its search: of the last seed that is run */
+	const struct shard *shard;
+	const char *dir;        /* exists; DIR/ecmp/SEED and DIR/static/SEED have runs */
+	uint32_t flows;         /* of the scenario, or traced */
+	uint32_t astray;        /* traced, but not to their ends: they are left as they are */
+	uint32_t cables_down;   /* that the scenario's faults take down: no path is placed on them */
+	uint32_t moved, rounds; /* of these by the placement, and of its search: of the last seed that is run */
 	struct ft_group groups[FT_GROUPS];
 	struct ft_runs of[FT_PLACEMENTS];
 	uint32_t broken; /* runs that failed: not among the pairs */

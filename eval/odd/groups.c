@@ -13,6 +13,7 @@
 #include "common/err.h"
 #include "common/prng.h"
 #include "scenario/scenario.h"
+#include "workload/plan.h"
 
 /* Links and ports at fault. */
 
@@ -199,7 +200,8 @@ odd_around(struct odd_case *c, struct err *err)
 
 /* Traffic of others, in other classes and of other kinds. */
 
-#define MICE 12 /* flows, at least, on average */
+#define PLACES 1000 /* tried at random */
+#define MICE 12     /* flows, at least, on average */
 
 static int
 odd_classes(struct odd_case *c, struct err *err)
@@ -483,6 +485,220 @@ odd_sprayed(struct odd_case *c, struct err *err)
 	return odd_chance(c, 1.0 / 3) ? odd_disturb(c, err) : 0;
 }
 
+/* What hosts and switches are set to, and parts of them that are slow. */
+
+/* A class without PFC, in which flows of others fill a queue until it drops. */
+static int
+odd_lossy(struct odd_case *c, struct err *err)
+{
+	uint32_t flows = odd_pick(c, 1, 3);
+	int ret;
+
+	odd_head(c, "switch = { pfc = { enabled = false; }; lossy_queue = \"%uKiB\"; };\n", odd_pick(c, 64, 512));
+	odd_head(c, "host = { timeout = \"500us\"; transport = \"%s\"; };\n",
+		 odd_chance(c, 0.5) ? "selective" : "go-back-n");
+	ret = odd_plain(c, err);
+	for (uint32_t i = 0; i < flows && ret == 0; i++)
+		ret = odd_disturb(c, err);
+	return ret;
+}
+
+#define TIMER_TRIPS 16 /* round trips that a timer has room for */
+
+/* Cables so long that the timer ends before a round trip does. */
+static int
+odd_timers(struct odd_case *c, struct err *err)
+{
+	double delay_ns = odd_log(c, 20 * ODD_US, 200 * ODD_US), trip_ns = 8 * delay_ns, right_ns = TIMER_TRIPS * trip_ns,
+	       short_ns = trip_ns * odd_log(c, 0.3, 0.95);
+
+	odd_head(c, "host = { retry_count = 255; timeout = \"%.0fns\"; };\n",
+		 c->group->clean_of != NULL ? right_ns : short_ns);
+	snprintf(c->remedy, sizeof(c->remedy), "host.timeout=%.0fns", right_ns);
+	odd_head(c,
+		 "topology = { kind = \"leaf-spine\"; leaves = 4; spines = %u; hosts_per_leaf = 4; rate = \"100Gbps\"; "
+		 "delay = \"%.0fns\"; };\n",
+		 odd_pick(c, 2, 4), delay_ns);
+	odd_collective(c, odd_pick(c, 4, 8), ODD_HOSTS);
+	return odd_plan(c, err);
+}
+
+/* Does any data of the collective leave by this port? */
+static bool
+sends_data(const struct odd_case *c, uint32_t port)
+{
+	const struct plan_collective *of = &c->loaded->plan->collectives[0];
+	struct route_path path;
+
+	for (uint32_t i = 0; i < of->nflows; i++) {
+		odd_path(c, &c->loaded->plan->flows.flows[of->first_flow + i], false, &path);
+		for (uint32_t hop = 0; hop < path.hops; hop++)
+			if (path.ports[hop] == port)
+				return true;
+	}
+	return false;
+}
+
+/* Class 0 full of others' data, where ACKs of the collective alone pass if there is such a port. */
+static int
+odd_ack_load(struct odd_case *c, struct err *err)
+{
+	uint32_t flows = odd_pick(c, 2, 4), port = TOPO_NONE;
+	struct route_path path;
+	int ret = odd_plain(c, err);
+
+	for (uint32_t i = 0; i < PLACES && ret == 0 && (port == TOPO_NONE || sends_data(c, port)); i++) {
+		odd_path(c, odd_send(c), true, &path);
+		port = path.ports[odd_pick(c, 1, path.hops - 1)];
+	}
+	for (uint32_t i = 0; i < flows && ret == 0; i++)
+		ret = odd_crossing(c, port,
+				   &(struct odd_flow){ .prio = 0,
+						       .bytes = odd_bytes(c, 20 * ODD_MB, 60 * ODD_MB),
+						       .start_ns = odd_part_ns(c, 0, 0.3) },
+				   err);
+	return ret;
+}
+
+/* A rank's NIC is slower than its link, in both directions. */
+static int
+odd_nics(struct odd_case *c, struct err *err)
+{
+	struct route_path path;
+	char more[64];
+	int ret = odd_plain(c, err);
+
+	if (ret < 0)
+		return ret;
+	odd_path(c, odd_send(c), false, &path);
+	if (odd_chance(c, 0.5)) {
+		snprintf(more, sizeof(more), "generation = 3; lanes = %u; ", 1u << odd_pick(c, 1, 3));
+		odd_fault_sometime(c, "pcie-downgrade", path.ports[0], more);
+	} else {
+		snprintf(more, sizeof(more), "rate = \"%.0fMbps\"; ", odd_log(c, 15e3, 80e3));
+		odd_fault_sometime(c, "dma-detour", path.ports[0], more);
+	}
+	return perhaps_disturb(c, err);
+}
+
+/* The same in the direction alone in which it receives. */
+static int
+odd_receivers(struct odd_case *c, struct err *err)
+{
+	struct route_path path;
+	char more[64];
+	int ret = odd_plain(c, err);
+
+	if (ret < 0)
+		return ret;
+	odd_path(c, odd_send(c), false, &path);
+	snprintf(more, sizeof(more), "rate = \"%.0fMbps\"; ", odd_log(c, 15e3, 80e3));
+	odd_fault_sometime(c, "slow-receiver", c->loaded->topo->ports[path.ports[path.hops - 1]].peer_port, more);
+	return perhaps_disturb(c, err);
+}
+
+/* A link between switches is down all the time: routes avoid it at once, or operators know of it. */
+static int
+odd_lasting(struct odd_case *c, struct err *err)
+{
+	uint32_t port;
+	int ret;
+
+	odd_head(c, "routing = { convergence = \"0us\"; };\n");
+	ret = odd_plain(c, err);
+	if (ret < 0)
+		return ret;
+	port = odd_trunk(c);
+	if (port == TOPO_NONE)
+		return no_trunk(err);
+	odd_fault(c, "link-down", port, 0, 0, odd_chance(c, 0.5) ? "known = true; " : " ");
+	return perhaps_disturb(c, err);
+}
+
+/* A cable that runs at a lower rate. */
+static int
+odd_slow_cable(struct odd_case *c, struct err *err)
+{
+	static const char *const rates[] = { "rate = \"25Gbps\"; ", "rate = \"40Gbps\"; ", "rate = \"50Gbps\"; " };
+	int ret = odd_plain(c, err);
+
+	if (ret < 0)
+		return ret;
+	odd_fault_sometime(c, "link-rate", odd_port(c), rates[odd_pick(c, 0, ARRAY_LEN(rates) - 1)]);
+	return perhaps_disturb(c, err);
+}
+
+/* A storm that switches' watchdogs act upon: packets of its class are dropped, or pauses ignored. */
+static int
+odd_watchdog(struct odd_case *c, struct err *err)
+{
+	static const char *const actions[] = { "drop", "forward", "alert" };
+	int ret;
+
+	odd_head(c,
+		 "switch = { watchdog = { enabled = true; detection_time = \"%.0fns\"; restoration_time = \"%.0fns\"; "
+		 "action = \"%s\"; }; };\n",
+		 odd_log(c, 50 * ODD_US, 300 * ODD_US), odd_log(c, 50 * ODD_US, 300 * ODD_US),
+		 actions[odd_pick(c, 0, ARRAY_LEN(actions) - 1)]);
+	ret = odd_plain(c, err);
+	if (ret == 0)
+		odd_storm(c, odd_part_ns(c, 0, 0.7), (uint64_t)odd_log(c, 50 * ODD_US, 1000 * ODD_US), 3);
+	return ret;
+}
+
+/* Errors in bursts, as FEC leaves them, at a host's link. */
+static int
+odd_bursts(struct odd_case *c, struct err *err)
+{
+	struct route_path path;
+	char more[64];
+	int ret = odd_plain(c, err);
+
+	if (ret < 0)
+		return ret;
+	odd_path(c, odd_send(c), false, &path);
+	snprintf(more, sizeof(more), "rate = %.6f; burst = \"%.0fns\"; ", odd_log(c, 1e-4, 0.05),
+		 odd_log(c, 0.2 * ODD_US, 10 * ODD_US));
+	odd_fault_sometime(c, "corruption", path.ports[odd_chance(c, 0.5) ? 0 : path.hops - 1], more);
+	return perhaps_disturb(c, err);
+}
+
+/* ACKs alone are lost, also where data passes. */
+static int
+odd_ack_loss(struct odd_case *c, struct err *err)
+{
+	struct route_path path;
+	char more[64];
+	int ret = odd_plain(c, err);
+
+	if (ret < 0)
+		return ret;
+	odd_path(c, odd_send(c), true, &path);
+	snprintf(more, sizeof(more), "rate = %.6f; packets = \"acks\"; ", odd_log(c, 1e-3, 0.5));
+	odd_fault_sometime(c, "loss", path.ports[odd_pick(c, 0, path.hops - 1)], more);
+	return 0;
+}
+
+/* A telemetry budget of some frames a millisecond, and a fault that hosts notice themselves. */
+static int
+odd_thin(struct odd_case *c, struct err *err)
+{
+	char more[64];
+	int ret;
+
+	odd_head(c, "exporter = { budget = \"%.0fB\"; };\n", odd_log(c, 10e3, 1e6));
+	ret = odd_plain(c, err);
+	if (ret < 0)
+		return ret;
+	if (odd_chance(c, 0.5)) {
+		snprintf(more, sizeof(more), "extra = \"%.0fns\"; ", odd_log(c, 20 * ODD_US, 100 * ODD_US));
+		odd_fault(c, "delay", odd_port(c), 0, 0, "%s", more);
+	} else {
+		odd_fault(c, "loss", odd_port(c), 0, 0, "rate = %.6f; ", odd_log(c, 1e-3, 0.1));
+	}
+	return 0;
+}
+
 const struct odd_group odd_groups[] = {
 	{ .name = "delay", .doc = "5 to 100 us more delay on a link", .make = odd_delay },
 	{ .name = "loss", .doc = "frames of a port are lost, 1 in 100,000 to half", .make = odd_loss },
@@ -508,6 +724,30 @@ const struct odd_group odd_groups[] = {
 	{ .name = "rails", .doc = "hosts of several NICs, a rail each", .make = odd_rails },
 	{ .name = "window", .doc = "windows below the bandwidth-delay product", .make = odd_window },
 	{ .name = "starved", .doc = "a telemetry budget that is nothing", .make = odd_starved },
+	{ .name = "lossy", .doc = "a class without PFC: flows of others fill a queue that drops", .make = odd_lossy },
+	{ .name = "timers", .doc = "a timer that ends before a round trip does", .make = odd_timers },
+	{ .name = "ack-load",
+	  .doc = "class 0 is full where ACKs of the collective pass, and no data if there is such a port",
+	  .make = odd_ack_load },
+	{ .name = "nics", .doc = "a NIC below its line rate: PCIe or DMA", .make = odd_nics },
+	{ .name = "receivers", .doc = "a NIC that receives below its line rate", .make = odd_receivers },
+	{ .name = "lasting", .doc = "a link between switches is down all the time", .make = odd_lasting },
+	{ .name = "slow-cable", .doc = "a cable runs at a quarter to half its rate", .make = odd_slow_cable },
+	{ .name = "watchdog", .doc = "a storm that PFC watchdogs act upon", .make = odd_watchdog },
+	{ .name = "bursts", .doc = "frames are damaged in bursts at a host's link", .make = odd_bursts },
+	{ .name = "ack-loss", .doc = "ACKs alone are lost, 1 in 1,000 to half", .make = odd_ack_loss },
+	{ .name = "thin", .doc = "a telemetry budget of 10 kB to 1 MB a second, beside delay or loss", .make = odd_thin },
+	{ .name = "lossy-clean", .doc = "the same without it", .make = odd_lossy, .clean_of = "lossy" },
+	{ .name = "timers-clean", .doc = "the same without it", .make = odd_timers, .clean_of = "timers" },
+	{ .name = "ack-load-clean", .doc = "the same without it", .make = odd_ack_load, .clean_of = "ack-load" },
+	{ .name = "nics-clean", .doc = "the same without it", .make = odd_nics, .clean_of = "nics" },
+	{ .name = "receivers-clean", .doc = "the same without it", .make = odd_receivers, .clean_of = "receivers" },
+	{ .name = "lasting-clean", .doc = "the same without it", .make = odd_lasting, .clean_of = "lasting" },
+	{ .name = "slow-cable-clean", .doc = "the same without it", .make = odd_slow_cable, .clean_of = "slow-cable" },
+	{ .name = "watchdog-clean", .doc = "the same without it", .make = odd_watchdog, .clean_of = "watchdog" },
+	{ .name = "bursts-clean", .doc = "the same without it", .make = odd_bursts, .clean_of = "bursts" },
+	{ .name = "ack-loss-clean", .doc = "the same without it", .make = odd_ack_loss, .clean_of = "ack-loss" },
+	{ .name = "thin-clean", .doc = "the same without it", .make = odd_thin, .clean_of = "thin" },
 	{ .name = NULL },
 };
 

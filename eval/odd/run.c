@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "eval/odd/run.h"
+#include "eval/odd/odd.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -14,10 +14,12 @@
 #include "common/run_files.h"
 #include "common/units.h"
 #include "emulation/outputs/outputs.h"
-#include "eval/odd/odd.h"
+#include "eval/bootstrap.h"
 #include "eval/store.h"
 #include "eval/truth.h"
 #include "scenario/scenario.h"
+#include "twin/rerun/rerun_store.h"
+#include "workload/workload.h"
 
 /* A case, and where it is. */
 struct place {
@@ -64,6 +66,7 @@ begin_case(struct batch *batch, const struct odd_group *group, uint32_t index, s
 	struct scenario_options from = { .path = place->scenario };
 	struct odd_case *made = calloc(1, sizeof(*made));
 	struct scenario *scenario = NULL;
+	char remedy[ODD_REMEDY];
 	int ret;
 
 	if (made == NULL)
@@ -76,6 +79,7 @@ begin_case(struct batch *batch, const struct odd_group *group, uint32_t index, s
 	if (ret == 0)
 		ret = write_case(made, batch, place, index, err);
 	place->expected_ns = (double)made->span_ns;
+	snprintf(remedy, sizeof(remedy), "%s", made->remedy);
 	free(made);
 	if (ret < 0)
 		return ret;
@@ -93,6 +97,8 @@ begin_case(struct batch *batch, const struct odd_group *group, uint32_t index, s
 			(double)scenario->workload->jobs[i].compute_ps / PS_PER_NS * scenario->workload->jobs[i].iterations;
 	batch->begun++;
 	ret = suspects_list(scenario, 0, &c->suspects, err);
+	if (ret == 0 && remedy[0] != '\0')
+		ret = suspects_add_remedy(&c->suspects, remedy, err);
 	if (ret == 0)
 		ret = rerun_case_init(c, err);
 	scenario_destroy(scenario);
@@ -126,6 +132,17 @@ end(struct batch *batch)
 }
 
 static json_t *
+findings_json(const struct odd_marks *marks)
+{
+	json_t *list = json_array();
+
+	for (uint32_t f = 0; f < marks->nfindings; f++)
+		json_array_append_new(list, json_pack("{s:f, s:b}", "confidence", marks->findings[f].confidence, "right",
+						      marks->findings[f].right));
+	return list;
+}
+
+static json_t *
 costs_json(const struct rerun_case *c, const struct rerun_truth *truth)
 {
 	json_t *list = json_array();
@@ -140,7 +157,7 @@ costs_json(const struct rerun_case *c, const struct rerun_truth *truth)
 
 /* One case whose runs are all there. @return 0, or -ENODATA with err: a run broke */
 static int
-grade_case(const struct batch *batch, size_t i, struct store *store, struct odd_row *row, struct err *err)
+grade_case(const struct batch *batch, size_t i, struct rerun_store *store, struct odd_row *row, struct err *err)
 {
 	const struct rerun_case *c = &batch->cases[i];
 	struct rerun_truth truth;
@@ -172,7 +189,7 @@ grade_case(const struct batch *batch, size_t i, struct store *store, struct odd_
 }
 
 static void
-grade_all(const struct batch *batch, struct store *store, struct odd_results *results)
+grade_all(const struct batch *batch, struct rerun_store *store, struct odd_results *results)
 {
 	for (size_t i = 0; i < batch->begun; i++) {
 		struct err err = { 0 };
@@ -188,8 +205,8 @@ static int
 run_seed(const struct odd_options *options, uint64_t seed, struct odd_results *results, struct err *err)
 {
 	struct batch batch = { .options = options, .seed = seed };
-	struct store *store = NULL;
-	char path[PATH_MAX];
+	struct rerun_store *store = NULL;
+	char path[PATH_MAX], of[64];
 	int ret;
 
 	snprintf(path, sizeof(path), "%s/%" PRIu64, options->dir, seed);
@@ -197,16 +214,18 @@ run_seed(const struct odd_options *options, uint64_t seed, struct odd_results *r
 	if (ret < 0)
 		return ret;
 	snprintf(path, sizeof(path), "%s/%" PRIu64 "/eval.sqlite", options->dir, seed);
-	store = store_open(path, seed, options->scale, " odd", err);
+	snprintf(of, sizeof(of), " odd cases of seed %" PRIu64 " at scale %g", seed, options->scale);
+	store = rerun_store_open(path, of, err);
 	if (store == NULL)
 		return -EINVAL;
 	ret = begin(&batch, err);
 	if (ret == 0)
-		ret = reruns_run(&(struct reruns){ store, batch.cases, batch.begun, options->jobs }, err);
-	if (ret >= 0)
+		ret = reruns_run(&(struct reruns){ store, batch.cases, batch.begun, options->jobs, options->shard, true },
+				 err);
+	if (ret >= 0 && !shard_is_part(options->shard))
 		grade_all(&batch, store, results);
 	end(&batch);
-	store_close(store);
+	rerun_store_close(store);
 	return ret < 0 ? ret : 0;
 }
 
@@ -320,12 +339,86 @@ print_confidence(const struct odd_results *results, FILE *to)
 	scols_unref_table(table);
 }
 
+#define CALIBRATION_BINS 5 /* of findings' confidence */
+
+struct calibrated {
+	uint32_t part, of;
+};
+
+/*
+ * Are root causes right as often as they state? By bin: the mean confidence, the share that is right with Wilson's interval
+ * at 95 %, and whether the mean lies in it.
+ */
+static void
+print_calibration(const struct odd_results *results, FILE *to)
+{
+	static const char *const columns[] = { "ROOT CAUSES", "COUNT", "STATED", "RIGHT", "95 %", "HOLDS" };
+	struct libscols_table *table = scols_new_table();
+	struct calibrated shares[CALIBRATION_BINS] = { 0 };
+	double stated[CALIBRATION_BINS] = { 0 };
+
+	for (size_t i = 0; i < ARRAY_LEN(columns); i++)
+		scols_table_new_column(table, columns[i], 0, i != 0 ? SCOLS_FL_RIGHT : 0);
+	scols_table_set_stream(table, to);
+	for (uint32_t i = 0; i < results->count; i++) {
+		const struct odd_marks *marks = &results->rows[i].marks;
+
+		for (uint32_t f = 0; f < marks->nfindings; f++) {
+			uint32_t bin =
+				(uint32_t)fmin(CALIBRATION_BINS - 1, marks->findings[f].confidence * CALIBRATION_BINS);
+
+			shares[bin].of++;
+			shares[bin].part += marks->findings[f].right;
+			stated[bin] += marks->findings[f].confidence;
+		}
+	}
+	for (uint32_t b = 0; b < CALIBRATION_BINS; b++) {
+		struct libscols_line *line = shares[b].of != 0 ? scols_table_new_line(table, NULL) : NULL;
+		double low, high, mean = shares[b].of != 0 ? stated[b] / shares[b].of : 0;
+		char cell[48];
+
+		if (line == NULL)
+			continue;
+		wilson_interval(shares[b].part, shares[b].of, &low, &high);
+		snprintf(cell, sizeof(cell), "%.1f to %.1f", (double)b / CALIBRATION_BINS, (b + 1.0) / CALIBRATION_BINS);
+		scols_line_set_data(line, 0, cell);
+		snprintf(cell, sizeof(cell), "%u", shares[b].of);
+		scols_line_set_data(line, 1, cell);
+		snprintf(cell, sizeof(cell), "%.1f %%", 100 * mean);
+		scols_line_set_data(line, 2, cell);
+		snprintf(cell, sizeof(cell), "%.1f %%", 100.0 * shares[b].part / shares[b].of);
+		scols_line_set_data(line, 3, cell);
+		snprintf(cell, sizeof(cell), "%.1f to %.1f", 100 * low, 100 * high);
+		scols_line_set_data(line, 4, cell);
+		scols_line_set_data(line, 5, mean >= low && mean <= high ? "yes" : "no");
+	}
+	scols_print_table(table);
+	scols_unref_table(table);
+}
+
+/* The two errors that no verdict may have. */
+static void
+print_errors(const struct odd_results *results, FILE *to)
+{
+	uint32_t acquitted = 0, faults = 0;
+
+	for (uint32_t i = 0; i < results->count; i++) {
+		acquitted += results->rows[i].marks.acquitted;
+		faults += results->rows[i].marks.false_fault;
+	}
+	fprintf(to, "\n%u called innocent where a cause had to be named; %u with a fault where nothing is broken.\n",
+		acquitted, faults);
+}
+
 void
 odd_print(const struct odd_options *options, const struct odd_results *results, FILE *to)
 {
 	print_groups(options, results, to);
 	fputc('\n', to);
 	print_confidence(results, to);
+	fputc('\n', to);
+	print_calibration(results, to);
+	print_errors(results, to);
 	if (results->broken != 0)
 		fprintf(to, "\n%u cases are not counted: a run of theirs broke.\n", results->broken);
 	for (uint32_t i = 0; i < results->count; i++) {
@@ -348,11 +441,13 @@ odd_write(const struct odd_options *options, const struct odd_results *results, 
 		const struct odd_row *row = &results->rows[i];
 
 		json_array_append_new(
-			list, json_pack("{s:s, s:I, s:I, s:s, s:s, s:o, s:f, s:f, s:O}", "group", row->group->name, "seed",
-					(json_int_t)row->seed, "case", (json_int_t)row->index, "grade",
-					odd_grade_name(row->marks.grade), "why", row->marks.why, "confidence",
+			list, json_pack("{s:s, s:I, s:I, s:s, s:s, s:o, s:b, s:b, s:o, s:f, s:f, s:O}", "group",
+					row->group->name, "seed", (json_int_t)row->seed, "case", (json_int_t)row->index,
+					"grade", odd_grade_name(row->marks.grade), "why", row->marks.why, "confidence",
 					row->marks.confidence >= 0 ? json_real(row->marks.confidence) : json_null(),
-					"time_ns", row->base_ns, "without_all_ns", row->all_ns, "suspects", row->costs));
+					"acquitted", row->marks.acquitted, "false_fault", row->marks.false_fault,
+					"root_causes", findings_json(&row->marks), "time_ns", row->base_ns,
+					"without_all_ns", row->all_ns, "suspects", row->costs));
 	}
 	return output_json(list, options->dir, "odd.json", err);
 }
@@ -364,26 +459,35 @@ static const struct fit {
 	const char *kinds[3]; /* of faults and stragglers: those of this kind */
 	const char *near[3];  /* and kinds that it is confused with in the right place: a part of the truth */
 	bool path;            /* its root is a flow: the path of that flow is place enough */
+	const char *setting;  /* remedies of this key, wherever it is; NULL: none */
 } fits[] = {
-	{ "flow-contention", true, { NULL }, { NULL }, false },
-	{ "strict-priority", true, { NULL }, { NULL }, false },
-	{ "incast", true, { NULL }, { NULL }, false },
-	{ "pfc-backpressure", true, { NULL }, { NULL }, false },
-	{ "load-imbalance", true, { NULL }, { NULL }, false },
-	{ "pfc-storm", false, { "pfc-storm" }, { NULL }, false },
-	{ "pfc-deadlock", false, { "pfc-storm" }, { NULL }, false },
-	{ "packet-loss", false, { "loss", "corruption", "fib-corruption" }, { "blackhole", "link-down" }, false },
-	{ "corruption", false, { "corruption" }, { "loss" }, false },
-	{ "link-down", false, { "link-down" }, { "blackhole", "loss" }, false },
-	{ "blackhole", false, { "blackhole", "fib-corruption" }, { "loss", "link-down" }, false },
-	{ "path-delay", false, { "delay" }, { NULL }, true },
-	{ "slow-host", false, { "slow-host", "straggler" }, { NULL }, false },
+	{ .type = "flow-contention", .flows = true },
+	{ .type = "strict-priority", .flows = true },
+	{ .type = "incast", .flows = true },
+	{ .type = "pfc-backpressure", .flows = true },
+	{ .type = "load-imbalance", .flows = true },
+	{ .type = "tail-drop", .flows = true },
+	{ .type = "pfc-storm", .kinds = { "pfc-storm" }, .near = { "slow-receiver", "pcie-downgrade", "dma-detour" } },
+	{ .type = "pfc-deadlock", .kinds = { "pfc-storm" } },
+	{ .type = "pfc-watchdog", .kinds = { "pfc-storm" } },
+	{ .type = "host-limited", .kinds = { "pcie-downgrade", "dma-detour", "slow-receiver" } },
+	{ .type = "packet-loss",
+	  .kinds = { "loss", "corruption", "fib-corruption" },
+	  .near = { "blackhole", "link-down" } },
+	{ .type = "corruption", .kinds = { "corruption" }, .near = { "loss" } },
+	{ .type = "link-down", .kinds = { "link-down" }, .near = { "blackhole", "loss" } },
+	{ .type = "blackhole", .kinds = { "blackhole", "fib-corruption" }, .near = { "loss", "link-down" } },
+	{ .type = "path-delay", .kinds = { "delay" }, .path = true },
+	{ .type = "link-rate", .kinds = { "link-rate" } },
+	{ .type = "slow-host", .kinds = { "slow-host", "straggler" } },
+	{ .type = "timer-too-short", .setting = "host.timeout" },
 };
 
 /* A verdict's names, by suspect. */
 struct named {
 	bool it[SUSPECT_MAX], near[SUSPECT_MAX];
 	bool own;      /* flows of the job itself */
+	bool broken;   /* a fault where there is none */
 	char odd[128]; /* the first that fits nothing */
 };
 
@@ -406,7 +510,7 @@ is_at(const struct suspect *suspect, const char *root)
 	const json_t *node;
 	size_t i;
 
-	if (truth_lists(suspect->ports, root) || truth_lists(suspect->nodes, root))
+	if (json_lists(suspect->ports, root) || json_lists(suspect->nodes, root))
 		return true;
 	json_array_foreach(suspect->nodes, i, node) {
 		size_t length = strlen(json_string_value(node));
@@ -424,7 +528,7 @@ has_flow_of(const json_t *finding, const struct suspect *suspect)
 	size_t i;
 
 	json_array_foreach(json_object_get(finding, "flows"), i, flow)
-		if (truth_lists(suspect->flows, json_string_value(flow)))
+		if (json_lists(suspect->flows, json_string_value(flow)))
 			return true;
 	return false;
 }
@@ -433,7 +537,7 @@ static const struct fit *
 fit_of(const json_t *finding)
 {
 	for (size_t i = 0; i < ARRAY_LEN(fits); i++)
-		if (strcmp(truth_text(finding, "type"), fits[i].type) == 0)
+		if (strcmp(json_text(finding, "type"), fits[i].type) == 0)
 			return &fits[i];
 	return NULL;
 }
@@ -442,14 +546,23 @@ fit_of(const json_t *finding)
 static bool
 is_nowhere(const struct fit *fit, const json_t *finding)
 {
-	return !fit->path && strstr(truth_text(finding, "root"), "->") != NULL;
+	return !fit->path && fit->setting == NULL && strstr(json_text(finding, "root"), "->") != NULL;
+}
+
+/* Is it the setting that a finding is about? */
+static bool
+is_setting(const struct fit *fit, const struct suspect *suspect)
+{
+	size_t length = fit->setting != NULL ? strlen(fit->setting) : 0;
+
+	return length != 0 && strncmp(suspect->name, fit->setting, length) == 0 && suspect->name[length] == '=';
 }
 
 /* Is the root of a finding where a suspect is? */
 static bool
 is_placed(const struct fit *fit, const struct suspect *suspect, const char *root)
 {
-	return is_at(suspect, root) || (fit->path && truth_lists(suspect->late, root));
+	return is_at(suspect, root) || (fit->path && json_lists(suspect->late, root));
 }
 
 /* Flows of the job itself are of no suspect. */
@@ -475,17 +588,33 @@ add_finding(const json_t *finding, const struct suspects *suspects, struct named
 	for (size_t s = 0; fit != NULL && s < suspects->count; s++) {
 		const struct suspect *suspect = &suspects->at[s];
 		bool is = fit->flows ? has_flow_of(finding, suspect)
-				     : is_kind(suspect, fit->kinds) && is_placed(fit, suspect, truth_text(finding, "root"));
-		bool near = !fit->flows && ((is_kind(suspect, fit->near) && is_at(suspect, truth_text(finding, "root"))) ||
+				     : is_setting(fit, suspect) || (is_kind(suspect, fit->kinds) &&
+								    is_placed(fit, suspect, json_text(finding, "root")));
+		bool near = !fit->flows && ((is_kind(suspect, fit->near) && is_at(suspect, json_text(finding, "root"))) ||
 					    (is_kind(suspect, fit->kinds) && is_nowhere(fit, finding)));
 
 		named->it[s] |= is;
 		named->near[s] |= near;
 		fitted |= is || near;
 	}
+	named->broken |= !fitted && json_is_true(json_object_get(finding, "fault"));
 	if (!fitted && named->odd[0] == '\0')
-		snprintf(named->odd, sizeof(named->odd), "%s at %s", truth_text(finding, "type"),
-			 truth_text(finding, "root"));
+		snprintf(named->odd, sizeof(named->odd), "%s at %s", json_text(finding, "type"),
+			 json_text(finding, "root"));
+}
+
+/* The finding that a verdict gives as the cause of another one names its suspect, too. */
+static void
+add_cause(const json_t *findings, const json_t *finding, const struct suspects *suspects, struct named *named)
+{
+	const json_t *index = json_object_get(finding, "consequence_of");
+	struct named cause = { 0 };
+
+	if (!json_is_integer(index))
+		return;
+	add_finding(json_array_get(findings, (size_t)json_integer_value(index)), suspects, &cause);
+	for (size_t s = 0; s < suspects->count; s++)
+		named->it[s] |= cause.it[s];
 }
 
 /* Root causes are findings that explain some of the job's lost time. */
@@ -532,24 +661,45 @@ note(char *first, const char *name)
 		snprintf(first, 128, "%.127s", name);
 }
 
+/* What may be named, by the time regained. */
+struct allowed {
+	bool together;          /* none alone has to be, all together have */
+	bool own;               /* the job's own flows: it is slower than it should be without any suspect */
+	bool must[SUSPECT_MAX]; /* has to be */
+	bool may[SUSPECT_MAX];
+};
+
 static void
-hold(const struct odd_facts *facts, const struct named *named, struct held *held)
+allow(const struct odd_facts *facts, struct allowed *allowed)
 {
 	const struct rerun_truth *truth = facts->truth;
-	bool together = worth_all(facts, truth->base_ns - truth->all_ns), any = false, more;
 	double alone_ns = 0;
+	bool more;
+
+	*allowed = (struct allowed){ .together = worth_all(facts, truth->base_ns - truth->all_ns),
+				     .own = worth_any(facts, truth->all_ns - facts->expected_ns) };
+	for (size_t s = 0; s < facts->suspects->count; s++) {
+		allowed->must[s] = worth_all(facts, truth->costs[s].regained_ns);
+		allowed->together &= !allowed->must[s];
+		alone_ns += fmax(0, truth->costs[s].regained_ns);
+	}
+	more = allowed->together || worth_all(facts, truth->base_ns - truth->all_ns - alone_ns);
+	for (size_t s = 0; s < facts->suspects->count; s++) {
+		const struct rerun_cost *cost = &truth->costs[s];
+
+		allowed->may[s] = more || allowed->must[s] ||
+				  worth_any(facts, fmax(cost->regained_ns, truth->has_shapley ? cost->shapley_ns : 0));
+	}
+}
+
+static void
+hold(const struct odd_facts *facts, const struct allowed *allowed, const struct named *named, struct held *held)
+{
+	bool together = allowed->together, any = false;
 
 	*held = (struct held){ 0 };
 	for (size_t s = 0; s < facts->suspects->count; s++) {
-		together &= !worth_all(facts, truth->costs[s].regained_ns);
-		alone_ns += fmax(0, truth->costs[s].regained_ns);
-	}
-	more = worth_all(facts, truth->base_ns - truth->all_ns - alone_ns);
-	for (size_t s = 0; s < facts->suspects->count; s++) {
-		const struct rerun_cost *cost = &truth->costs[s];
-		bool must = worth_all(facts, cost->regained_ns), is = named->it[s], near = named->near[s];
-		bool may = must || together || more ||
-			   worth_any(facts, fmax(cost->regained_ns, truth->has_shapley ? cost->shapley_ns : 0));
+		bool must = allowed->must[s], may = allowed->may[s], is = named->it[s], near = named->near[s];
 
 		held->needed += must;
 		held->right += is && (must || together);
@@ -563,10 +713,44 @@ hold(const struct odd_facts *facts, const struct named *named, struct held *held
 	held->needed += together;
 	if (together && !any)
 		note(held->missing, "what all regain together");
-	if (named->own && held->right == 0 && !worth_any(facts, truth->all_ns - facts->expected_ns))
+	if (named->own && held->right == 0 && !allowed->own)
 		note(held->extra, "the collective's own flows");
 	if (named->odd[0] != '\0')
 		note(held->extra, named->odd);
+}
+
+/* Is a root cause by itself right: of a suspect that may be named, in kind and place? */
+static bool
+is_right(const json_t *findings, const json_t *finding, const struct odd_facts *facts, const struct allowed *allowed,
+	 const struct held *held)
+{
+	struct named alone = { 0 };
+
+	add_finding(finding, facts->suspects, &alone);
+	add_cause(findings, finding, facts->suspects, &alone);
+	for (size_t s = 0; s < facts->suspects->count; s++)
+		if (alone.it[s] && allowed->may[s])
+			return true;
+	return alone.own && (held->right != 0 || allowed->own);
+}
+
+/* How sure each root cause is, and whether it is right. */
+static void
+mark_findings(const json_t *verdict, const struct odd_facts *facts, const struct allowed *allowed, const struct held *held,
+	      struct odd_marks *marks)
+{
+	const json_t *findings = json_object_get(verdict, "findings"), *finding;
+	size_t i;
+
+	json_array_foreach(findings, i, finding) {
+		struct odd_finding *mark = &marks->findings[marks->nfindings];
+
+		if (marks->nfindings == ODD_MAX_FINDINGS || !counts(finding, facts))
+			continue;
+		mark->confidence = json_number_value(json_object_get(finding, "confidence"));
+		mark->right = is_right(findings, finding, facts, allowed, held);
+		marks->nfindings++;
+	}
 }
 
 /* The verdict's claim about itself. */
@@ -575,7 +759,13 @@ does_not_know(const json_t *verdict)
 {
 	const json_t *network = json_object_get(verdict, "network");
 
-	return strcmp(truth_text(network, "word"), "unknown") == 0;
+	return strcmp(json_text(network, "word"), "unknown") == 0;
+}
+
+static bool
+is_innocent(const json_t *verdict)
+{
+	return json_is_true(json_object_get(json_object_get(verdict, "network"), "innocent"));
 }
 
 static double
@@ -607,6 +797,7 @@ odd_grade(const json_t *verdict, const struct odd_facts *facts, struct odd_marks
 {
 	struct named named = { 0 };
 	const json_t *finding;
+	struct allowed allowed;
 	struct held held;
 	bool names = false;
 	size_t i;
@@ -615,10 +806,16 @@ odd_grade(const json_t *verdict, const struct odd_facts *facts, struct odd_marks
 		if (!counts(finding, facts))
 			continue;
 		add_finding(finding, facts->suspects, &named);
+		add_cause(json_object_get(verdict, "findings"), finding, facts->suspects, &named);
 		names = true;
 	}
-	hold(facts, &named, &held);
-	*marks = (struct odd_marks){ .grade = ODD_WRONG, .confidence = confidence_of(verdict) };
+	allow(facts, &allowed);
+	hold(facts, &allowed, &named, &held);
+	*marks = (struct odd_marks){ .grade = ODD_WRONG,
+				     .confidence = confidence_of(verdict),
+				     .acquitted = held.needed != 0 && held.right == 0 && is_innocent(verdict),
+				     .false_fault = named.broken };
+	mark_findings(verdict, facts, &allowed, &held, marks);
 	if (held.missing[0] == '\0' && held.extra[0] == '\0')
 		marks->grade = marks->confidence >= 0 && marks->confidence < 0.5 ? ODD_UNKNOWN : ODD_RIGHT;
 	else if (held.right + held.near > 0)

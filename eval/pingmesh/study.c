@@ -16,9 +16,9 @@
 #include "common/printable.h"
 #include "common/run_files.h"
 #include "eval/case_result.h"
-#include "eval/job.h"
 #include "eval/pingmesh/case.h"
 #include "eval/store.h"
+#include "twin/rerun/job.h"
 
 #define BASELINE "paper" /* folder, of the verdict by Algorithm 1 */
 #define MAX_BROKEN 10    /* a cause that breaks this many runs breaks the others, too: a full disk */
@@ -130,7 +130,7 @@ ended(void *ctx, uint32_t slot, int status, struct err *err)
 	struct err why = { 0 };
 
 	folder_of(work->study, work->slots[slot], dir);
-	if (case_result_check(dir, ".", status, &why) == 0) {
+	if (job_check(dir, ".", status, &why) == 0) {
 		tidy(work->study, work->slots[slot]);
 		work->done++;
 		show(work);
@@ -157,6 +157,8 @@ list_waiting(struct work *work, struct err *err)
 		char path[PATH_MAX + 32];
 		bool lacks;
 
+		if (!shard_has(study->shard, i))
+			continue;
 		ret = make_case(study, i, c, err);
 		pm_case_fini(c);
 		verdict_path(study, i, study->baseline, path);
@@ -177,6 +179,8 @@ run_waiting(struct pm_study *study, struct err *err)
 			     .waiting = calloc((size_t)study->nseeds * study->cases, sizeof(*work.waiting)) };
 	int ret = work.waiting != NULL ? list_waiting(&work, err) : err_set(err, -ENOMEM, "out of memory");
 
+	if (ret == 0)
+		ret = shard_check(study->shard, work.nwaiting, err);
 	if (ret == 0) {
 		show(&work);
 		ret = pool_run(study->jobs, &ops, &work, err);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "eval/pingmesh/case.h"
+#include "twin/rerun/shard.h"
 
 #define PM_MAX_SEEDS 64
 #define PM_CASES 240 /* of a seed: at least the paper's 157 problems of switches and 20 of RNICs, and 30 starved CPUs */
@@ -54,8 +55,9 @@ struct pm_row {
 struct pm_study {
 	uint64_t seeds[PM_MAX_SEEDS];
 	uint32_t nseeds;
-	uint32_t cases;         /* of a seed */
-	uint32_t jobs;          /* runs side by side */
+	uint32_t cases; /* of a seed */
+	uint32_t jobs;  /* runs side by side */
+	const struct shard *shard;
 	bool baseline;          /* each recording is judged by the paper's Algorithm 1, too */
 	const char *dir;        /* exists; DIR/SEED/NNN has a case */
 	struct pm_row *rows;    /* [nrows] by seed and index */

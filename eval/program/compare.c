@@ -9,28 +9,25 @@
 #include "common/log.h"
 #include "common/program.h"
 #include "eval/args.h"
-#include "eval/compare/summary.h"
+#include "eval/compare/score.h"
 #include "eval/program/study.h"
 #include "scenario/scenario.h"
 
 #define RESULTS "compare.json"
 #define CPU "cpu.json"
-#define MAX_SHARDS 1024
 
-enum { KEY_MERGE = 256, KEY_SHARD, KEY_RULES, KEY_TIMES };
+enum { KEY_RULES = 256, KEY_TIMES };
 
 struct options {
 	struct study_args args;
 	struct compare_study study;
-	bool merge, rules;
+	bool rules;
 };
 
 static const struct argp_option options[] = {
 	{ "cases", 'n', "N", 0, "The first N of the corpus, in which all faults are about as often (default: all)", 0 },
 	{ "seed", 'S', "N", 0, "Seed of places and strengths (default 1)", 0 },
 	{ "scale", 's', "X", 0, "Multiply bytes of the job and of other flows by X, 0.1 to 10 (default 1)", 0 },
-	{ "shard", KEY_SHARD, "I/N", 0, "Run only every Nth case, from the Ith on, I from 1 to N", 0 },
-	{ "merge", KEY_MERGE, NULL, 0, "Merge the results in folders DIR... of shards; run nothing", 0 },
 	{ "diagnoser", 'd', "PROGRAM", 0,
 	  "Run a plugin diagnoser with the passive systems, and judge it like them (docs/bring-your-own.md); may be "
 	  "repeated",
@@ -39,26 +36,6 @@ static const struct argp_option options[] = {
 	{ "rules", KEY_RULES, NULL, 0, "Only print the faults, and the right findings of each", 0 },
 	{ 0 },
 };
-
-static void
-set_shard(const struct argp_state *state, char *text, struct compare_study *study)
-{
-	char *slash = strchr(text, '/');
-
-	if (slash == NULL)
-		args_error(state, "--shard %s: right would be I/N, as in 2/8", text);
-	*slash = '\0';
-	study->shards = (uint32_t)args_number(state, "--shard", slash + 1, 1, MAX_SHARDS);
-	study->shard = (uint32_t)args_number(state, "--shard", text, 1, study->shards) - 1;
-}
-
-static void
-add_folder(const struct argp_state *state, char *text, struct compare_study *study)
-{
-	if (study->ndirs == COMPARE_MAX_DIRS)
-		args_error(state, "more than %d folders", COMPARE_MAX_DIRS);
-	study->dirs[study->ndirs++] = text;
-}
 
 static void
 add_program(const struct argp_state *state, const char *path)
@@ -91,12 +68,6 @@ parse(int key, char *arg, struct argp_state *state, void *options_of)
 	case 's':
 		opts->study.scale = eval_args_scale(state, arg, 0.1, 10);
 		return 0;
-	case KEY_SHARD:
-		set_shard(state, arg, &opts->study);
-		return 0;
-	case KEY_MERGE:
-		opts->merge = true;
-		return 0;
 	case 'd':
 		add_program(state, arg);
 		return 0;
@@ -105,16 +76,6 @@ parse(int key, char *arg, struct argp_state *state, void *options_of)
 		return 0;
 	case KEY_RULES:
 		opts->rules = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		add_folder(state, arg, &opts->study);
-		return 0;
-	case ARGP_KEY_END:
-		if (opts->merge != (opts->study.ndirs != 0))
-			args_error(state,
-				   opts->merge ? "--merge: name the folders of shards"
-					       : "it takes no \"%s\" without --merge",
-				   opts->study.dirs[0]);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -129,9 +90,9 @@ run(void *options_of, struct err *err)
 	struct compare_study *study = &opts->study;
 	int ret;
 
-	study->jobs = opts->merge ? 0 : opts->args.jobs;
-	if (!opts->merge)
-		study->dirs[study->ndirs++] = opts->args.dir;
+	study->jobs = opts->args.jobs;
+	study->dir = opts->args.dir;
+	study->shard = &opts->args.shard;
 	ret = compare_study_run(study, err);
 
 	if (ret == 0)
@@ -151,8 +112,7 @@ init(void *options_of)
 {
 	struct options *opts = options_of;
 
-	opts->study =
-		(struct compare_study){ .seed = 1, .cases = compare_most_cases(), .scale = 1, .times = true, .shards = 1 };
+	opts->study = (struct compare_study){ .seed = 1, .cases = compare_most_cases(), .scale = 1, .times = true };
 }
 
 static bool
@@ -164,6 +124,10 @@ print(const void *options_of)
 		compare_print_rules(stdout);
 	return opts->rules;
 }
+
+/* What the cases of a folder are of. */
+static const char *const shared[] = { COMPARE_CORPUS, NULL };
+
 const struct study study_compare = {
 	.name = "compare",
 	.doc = "the same faults under every system that diagnoses: one table",
@@ -172,13 +136,13 @@ const struct study study_compare = {
 		"the fault.\vDIR/NNNN/case.cfg is a case, DIR/NNNN/RUN/SYSTEM/report.txt a system's report. DIR/" RESULTS
 		" has all of them, DIR/" CPU
 		" the CPU time of analyses. The same command resumes an interrupted evaluation.",
-	.args_doc = "[--merge DIR...]",
 	.options = options,
 	.parse = parse,
 	.size = sizeof(struct options),
 	.init = init,
 	.print = print,
 	.kept = "cases and verdicts",
+	.shared = shared,
 	.out = "out/compare",
 	.printed = "tables",
 	.run = run,

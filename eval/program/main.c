@@ -14,14 +14,14 @@
 #include "common/run_files.h"
 #include "eval/args.h"
 #include "eval/eval.h"
-#include "eval/job.h"
 #include "eval/program/study.h"
-#include "eval/runner.h"
-#include "eval/summary.h"
 #include "scenario/scenario.h"
+#include "twin/rerun/job.h"
 
 struct eval_options {
 	struct eval eval; /* all but its store */
+	struct shard shard;
+	char dir[PATH_MAX]; /* unless another is given */
 	bool json;
 	bool has_policies;                     /* other than the default */
 	char names[VARIANT_MAX][VARIANT_NAME]; /* of policies */
@@ -73,7 +73,7 @@ evaluate(struct eval *eval, struct err *err)
 	if (eval->store == NULL)
 		return -EINVAL;
 	ret = runner_run(eval, err);
-	if (ret >= 0 || ret == -EINTR) {
+	if (!shard_is_part(eval->shard) && (ret >= 0 || ret == -EINTR)) {
 		int wrote = summary_write_rows(eval, err);
 
 		ret = wrote < 0 ? wrote : ret;
@@ -107,8 +107,9 @@ report(const struct eval *eval, bool json, int broken)
 	return EXIT_FAILED;
 }
 
-static const struct study *const studies[] = { &study_counterfactual, &study_flowpulse, &study_flowtracer, &study_odd,
-					       &study_compare,        &study_pingmesh };
+static const struct study *const studies[] = { &study_counterfactual, &study_flowpulse, &study_flowtracer,
+					       &study_hardware,       &study_odd,       &study_compare,
+					       &study_pingmesh };
 
 /* Evaluations without families, a name and its meaning a line. */
 static void
@@ -140,12 +141,18 @@ eval_families(int argc, char **argv)
 	if (run_dir_open(&dir, opts.eval.dir, &err) < 0 || check_policies(&opts.eval, &err) < 0) {
 		log_error("%s", err.text);
 		run_dir_close(&dir);
+		shard_fini(&opts.shard);
 		return EXIT_USAGE;
 	}
-	ret = evaluate(&opts.eval, &err);
-	ret = ret >= 0 ? report(&opts.eval, opts.json, ret) : eval_args_exit(ret, &err);
+	ret = shard_merge(&opts.shard, opts.eval.dir, NULL, &err);
+	if (ret == 0)
+		ret = evaluate(&opts.eval, &err);
+	if (ret == 0 && shard_is_part(&opts.shard))
+		eval_args_part(&opts.shard);
+	ret = ret >= 0 && !shard_is_part(&opts.shard) ? report(&opts.eval, opts.json, ret) : eval_args_exit(ret, &err);
 	store_close(opts.eval.store);
 	run_dir_close(&dir);
+	shard_fini(&opts.shard);
 	return ret;
 }
 
@@ -182,6 +189,7 @@ static const struct argp_option options[] = {
 	{ "ablation", 'a', "NAME", 0, "The policies that an ablation compares", 0 },
 	{ "set", 's', "PATH=VALUE", 0, "Override a key of every case's scenario, e.g. --set host.cc=none", 0 },
 	{ "jobs", 'j', "N", 0, "Runs side by side (default: one a CPU)", 0 },
+	EVAL_ARGS_SHARDS,
 	{ "out", 'o', "DIR", 0, "Keep cases and results in DIR (default out/eval); resume from those that are there", 0 },
 	{ "json", 'J', NULL, 0, "Print JSON instead of a table", 0 },
 	{ 0 },
@@ -309,6 +317,9 @@ parse(int key, char *arg, struct argp_state *state)
 	struct eval_options *opts = state->input;
 
 	switch (key) {
+	case EVAL_ARGS_SHARD:
+	case EVAL_ARGS_MERGE:
+		return eval_args_shard(state, key, arg, &opts->shard);
 	case 'n':
 		opts->eval.cases = (uint32_t)args_number(state, "--cases", arg, 1, 100000);
 		return 0;
@@ -352,6 +363,8 @@ parse(int key, char *arg, struct argp_state *state)
 		if (opts->eval.nfamilies == 0)
 			args_error(state, "which family? \"all\" is all of them");
 		check_families(opts, state);
+		if (opts->eval.dir == NULL)
+			opts->eval.dir = shard_folder(&opts->shard, "out/eval", opts->dir, sizeof(opts->dir));
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -408,7 +421,7 @@ eval_options_parse(struct eval_options *opts, int argc, char **argv)
 			  .npolicies = 4,
 			  .source = { .seed = 1, .scale = 1, .shape = shapes, .picks = CASE_PICKS_ALL },
 			  .jobs = job_cpus(cpus, EVAL_MAX_JOBS),
-			  .dir = "out/eval" }
+			  .shard = &opts->shard }
 	};
 	return args_parse(&argp, argc, argv, 0, opts);
 }

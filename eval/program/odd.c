@@ -6,7 +6,7 @@
 
 #include "common/program.h"
 #include "eval/args.h"
-#include "eval/odd/run.h"
+#include "eval/odd/odd.h"
 #include "eval/program/study.h"
 
 #define MIN_SCALE 0.05
@@ -87,11 +87,12 @@ run(void *options_of, struct err *err)
 
 	odd->jobs = opts->args.jobs;
 	odd->dir = opts->args.dir;
+	odd->shard = &opts->args.shard;
 	ret = odd_run(odd, &results, err);
 
-	if (ret == 0)
+	if (ret == 0 && !shard_is_part(odd->shard))
 		ret = odd_write(odd, &results, err);
-	if (ret == 0)
+	if (ret == 0 && !shard_is_part(odd->shard))
 		odd_print(odd, &results, stdout);
 	if (ret == 0)
 		ret = (int)results.broken;

@@ -61,11 +61,12 @@ run(void *options_of, struct err *err)
 
 	study->jobs = opts->args.jobs;
 	study->dir = opts->args.dir;
+	study->shard = &opts->args.shard;
 	ret = pm_study_run(study, err);
 
-	if (ret == 0)
+	if (ret == 0 && !shard_is_part(study->shard))
 		ret = eval_args_report(pm_json(study), study->dir, RESULTS, opts->args.json, err);
-	if (ret == 0 && !opts->args.json)
+	if (ret == 0 && !shard_is_part(study->shard) && !opts->args.json)
 		pm_print(study, stdout);
 	if (ret == 0)
 		ret = (int)study->broken;

@@ -2,12 +2,15 @@
 #include "eval/program/study.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "common/array.h"
 #include "common/log.h"
 #include "common/program.h"
 #include "eval/args.h"
-#include "eval/job.h"
+#include "twin/rerun/job.h"
 
 #define MAX_OPTIONS 16
 #define MAX_TEXT 160
@@ -26,6 +29,9 @@ parse(int key, char *arg, struct argp_state *state)
 	if (ret != ARGP_ERR_UNKNOWN)
 		return ret;
 	switch (key) {
+	case EVAL_ARGS_SHARD:
+	case EVAL_ARGS_MERGE:
+		return eval_args_shard(state, key, arg, &parsed->args->shard);
 	case 'j':
 		parsed->args->jobs = (uint32_t)args_number(state, "--jobs", arg, 1, POOL_MAX_JOBS);
 		return 0;
@@ -36,6 +42,8 @@ parse(int key, char *arg, struct argp_state *state)
 		parsed->args->json = true;
 		return 0;
 	case ARGP_KEY_ARG:
+		if (shard_is_merge(&parsed->args->shard))
+			return eval_args_shard(state, EVAL_ARGS_MERGE, arg, &parsed->args->shard);
 		args_error(state, "it takes no \"%s\"", arg);
 		return 0;
 	default:
@@ -57,28 +65,46 @@ help_filter(int key, const char *text, void *input)
 static void
 fill_options(const struct study *study, struct argp_option *options, char text[][MAX_TEXT])
 {
+	static const struct argp_option shards[] = { EVAL_ARGS_SHARDS };
 	size_t count = 0;
 
 	while (study->options[count].name != NULL) {
 		options[count] = study->options[count];
 		count++;
 	}
-	assert(count + 4 <= MAX_OPTIONS);
+	assert(count + 6 <= MAX_OPTIONS);
 	options[count++] = (struct argp_option){ "jobs", 'j', "N", 0, "Runs side by side (default: one a CPU)", 0 };
 	snprintf(text[0], MAX_TEXT, "Keep %s in DIR (default %s); resume from those that are there", study->kept,
 		 study->out);
 	options[count++] = (struct argp_option){ "out", 'o', "DIR", 0, text[0], 0 };
+	memcpy(&options[count], shards, sizeof(shards));
+	count += ARRAY_LEN(shards);
 	if (study->printed == NULL)
 		return;
 	snprintf(text[1], MAX_TEXT, "Print JSON instead of %s", study->printed);
 	options[count] = (struct argp_option){ "json", 'J', NULL, 0, text[1], 0 };
 }
 
+/* @return as study->run() */
+static int
+run(void *parsed_of, struct err *err)
+{
+	const struct parsed *parsed = parsed_of;
+	const struct shard *shard = &parsed->args->shard;
+	int ret = shard_merge(shard, parsed->args->dir, parsed->study->shared, err);
+
+	if (ret == 0)
+		ret = parsed->study->run(parsed->args, err);
+	if (ret == 0 && shard_is_part(shard))
+		eval_args_part(shard);
+	return ret;
+}
+
 int
 study_main(const struct study *study, int argc, char **argv)
 {
 	struct argp_option options[MAX_OPTIONS] = { 0 };
-	char text[2][MAX_TEXT], name[64];
+	char text[2][MAX_TEXT], name[64], dir[PATH_MAX];
 	const struct argp argp = {
 		.options = options,
 		.parser = parse,
@@ -95,14 +121,16 @@ study_main(const struct study *study, int argc, char **argv)
 	}
 	fill_options(study, options, text);
 	parsed.args->jobs = eval_args_jobs();
-	parsed.args->dir = study->out;
 	study->init(parsed.args);
 	snprintf(name, sizeof(name), "rocelab eval %s", study->name);
 	log_set_command(name);
-	if (args_parse(&argp, argc, argv, 0, &parsed) == 0)
-		ret = study->print != NULL && study->print(parsed.args)
-			      ? EXIT_DONE
-			      : eval_args_run(parsed.args->dir, study->run, parsed.args);
+	if (args_parse(&argp, argc, argv, 0, &parsed) == 0) {
+		if (parsed.args->dir == NULL)
+			parsed.args->dir = shard_folder(&parsed.args->shard, study->out, dir, sizeof(dir));
+		ret = study->print != NULL && study->print(parsed.args) ? EXIT_DONE
+									: eval_args_run(parsed.args->dir, run, &parsed);
+	}
+	shard_fini(&parsed.args->shard);
 	free(parsed.args);
 	return ret;
 }

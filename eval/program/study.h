@@ -9,10 +9,12 @@
 #include <stdio.h>
 
 #include "common/err.h"
+#include "twin/rerun/shard.h"
 
 /* The first member of the options of every study. */
 struct study_args {
 	uint32_t jobs;
+	struct shard shard;
 	const char *dir;
 	bool json;
 };
@@ -28,16 +30,21 @@ struct study {
 	void (*list)(FILE *to); /* the names that options may use, for --help; NULL: nothing */
 	size_t size;            /* of its options: struct study_args is its first member */
 	void (*init)(void *options);
-	const char *kept;    /* the contents of its folder, for --help */
-	const char *out;     /* that folder, unless it is given */
-	const char *printed; /* the output that --json replaces, for --help; NULL: it has no --json */
+	const char *kept;          /* the contents of its folder, for --help */
+	const char *out;           /* that folder, unless it is given */
+	const char *const *shared; /* names of files of that folder that shards have the same; NULL ends it. NULL: none */
+	const char *printed;       /* the output that --json replaces, for --help; NULL: it has no --json */
 	/* Prints the output that needs no run. @return whether that is all. NULL: there is nothing of the kind */
 	bool (*print)(const void *options);
-	/* In the locked folder. @return 0, how many runs failed, or negative errno with err set */
+	/*
+	 * In the locked folder; shards are merged there already. A part of the runs needs no tables.
+	 * @return 0, how many runs failed, or negative errno with err set
+	 */
 	int (*run)(void *options, struct err *err);
 };
 
-extern const struct study study_compare, study_counterfactual, study_flowpulse, study_flowtracer, study_odd, study_pingmesh;
+extern const struct study study_compare, study_counterfactual, study_flowpulse, study_flowtracer, study_hardware, study_odd,
+	study_pingmesh;
 
 /* @param argv  its name first. @return the exit code */
 int study_main(const struct study *study, int argc, char **argv);

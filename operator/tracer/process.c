@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/flow.h"
 #include "common/printable.h"
-#include "common/sample_flow.h"
 
 /* State that threads share: the process, and the fields that they write under the lock. */
 struct shared {

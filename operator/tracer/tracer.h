@@ -11,7 +11,7 @@
 
 #include "common/err.h"
 #include "common/wire/trace.h"
-#include "topo/walk.h"
+#include "topo/route.h"
 
 #define TRACER_MAX_PROCESSES 64u
 #define TRACER_MAX_THREADS 64u

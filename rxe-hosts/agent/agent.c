@@ -507,3 +507,15 @@ const struct detection_policy policy_poster = {
 	.completed = completed,
 	.notified = notified,
 };
+
+/* Never detects. */
+const struct detection_policy policy_off = { 0 };
+
+/*
+ * Full polling (VEDRFOLNIR IV-A): all switches report all their ports once an epoch, unpolled. Hosts trigger nothing;
+ * they report the queues of their own NICs as under our own policy.
+ */
+const struct detection_policy policy_full_polling = {
+	.every_epoch = true,
+	.watches_nic = true,
+};

@@ -38,6 +38,8 @@ struct send_wr {
 	uint64_t bytes;         /* > 0 */
 	uint64_t local_offset;  /* in the sender's region */
 	uint64_t remote_offset; /* in the receiver's region (WRITE) */
+	/* the idle path, for the sender's ledger: to the receiver, and back, of a full frame and its ACK; 0: not known */
+	uint64_t there_ps, back_ps;
 	uint32_t imm;
 	uint8_t tag; /* of its packets, whenever they are sent (common/tag.h); 0: none */
 	bool send;   /* SEND WITH IMM into the oldest posted receive instead of WRITE WITH IMM */
@@ -82,7 +84,6 @@ struct qp_state {
 	uint64_t oldest_unacked_ps; /* when the oldest unacknowledged packet was (last) sent; valid if outstanding */
 	uint64_t last_rtt_ps;       /* 0: no sample in this message yet */
 	uint32_t retransmits;       /* of the current message */
-	struct send_times times;    /* of the current message */
 	bool throttled;             /* below the line's rate, by a congestion control whose RTTs show no contention */
 };
 
@@ -147,6 +148,8 @@ struct device_ops {
 	/* Forgets congestion state and pacing as a fresh QP would: line rate. Idle sending QPs only. */
 	void (*reset_qp)(struct device *dev, uint32_t flow);
 	void (*query_qp)(const struct device *dev, uint32_t flow, struct qp_state *state);
+	/* Where the time of a sending QP's current message went so far. */
+	void (*query_times)(const struct device *dev, uint32_t flow, struct send_times *times);
 	/* Measurements of a sending flow's path. NULL, or false: none, the configured values hold. */
 	bool (*path_rtt)(const struct device *dev, uint32_t flow, struct path_rtt *rtt);
 	/*

@@ -54,7 +54,7 @@ powerless(const void *params)
 
 const struct fault_ops fault_dma_detour = {
 	.kind = "dma-detour",
-	.symptoms = (const char *const[]){ "path-delay", "pfc-storm", "high-rtt", NULL },
+	.symptoms = (const char *const[]){ "path-delay", "host-limited", "pfc-storm", "high-rtt", NULL },
 	.example = "kind = \"dma-detour\"; port = \"h0:1\"; delay = \"10us\";",
 	.table = &table,
 	.resolve = fault_at_nic_resolve,

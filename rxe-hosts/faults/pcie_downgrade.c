@@ -69,7 +69,7 @@ static const char *const truth_keys[] = { "generation", "lanes", NULL };
 
 const struct fault_ops fault_pcie_downgrade = {
 	.kind = "pcie-downgrade",
-	.symptoms = (const char *const[]){ "pfc-storm", "high-rtt", NULL },
+	.symptoms = (const char *const[]){ "host-limited", "pfc-storm", "high-rtt", NULL },
 	.example = "kind = \"pcie-downgrade\"; port = \"h0:1\"; generation = 3; lanes = 4;",
 	.table = &table,
 	.resolve = resolve,

@@ -46,7 +46,7 @@ int guest_word(struct guest_words *words, struct err *err, const char *fmt, ...)
 
 /*
  * Adds the parameters of rxe-guest-init, NAME=VALUE each.
- * @param command  the command channel as the guest names it (channel_open() in init/init.h)
+ * @param command  the command channel as the guest names it (channel_open() in init/main.c)
  * @param manage   the management channel
  */
 int guest_parameters(const struct guest_boot *boot, const char *command, const char *manage, struct guest_words *words,

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/log.h"
 #include "common/minmax.h"
 #include "common/units.h"
 #include "common/wire/record.h"
@@ -16,25 +17,40 @@ static uint32_t first_await(const struct monitor *monitor, uint32_t step);
 static void reset(const struct monitor *monitor, struct monitor_entry *entries, bool *here);
 static void advance_rsq(struct monitor *monitor, uint32_t chain);
 
+/* Of an iteration of which nothing has arrived. @return whether there is memory */
+static bool
+make_entries(const struct monitor *monitor, struct monitor_entry **entries, bool **here)
+{
+	uint32_t steps = coll_steps(monitor->chains->schedule, monitor->rank);
+	uint32_t awaits = first_await(monitor, steps + 1) - first_await(monitor, 1);
+
+	*entries = calloc(steps + 1u, sizeof(**entries));
+	*here = calloc(awaits + 1u, sizeof(**here));
+	if (*entries == NULL || *here == NULL)
+		return false;
+	reset(monitor, *entries, *here);
+	return true;
+}
+
+/* The next iteration is first heard of. Ends the program when out of memory. */
+static void
+make_next(struct monitor *monitor)
+{
+	if (monitor->next == NULL && !make_entries(monitor, &monitor->next, &monitor->next_here))
+		log_fatal("out of memory for the steps of rank %u's next iteration", monitor->rank);
+}
+
 int
 monitor_init(struct monitor *monitor, const struct chains *chains, uint32_t rank)
 {
-	uint32_t steps = coll_steps(chains->schedule, rank), count = chains_count(chains, rank), awaits;
+	uint32_t count = chains_count(chains, rank);
 
 	*monitor = (struct monitor){ .chains = chains, .rank = rank };
-	awaits = first_await(monitor, steps + 1) - first_await(monitor, 1);
 	monitor->queues = calloc(count + 1u, sizeof(*monitor->queues));
-	monitor->entries = calloc(steps + 1u, sizeof(*monitor->entries));
-	monitor->next = calloc(steps + 1u, sizeof(*monitor->next));
-	monitor->here = calloc(awaits + 1u, sizeof(*monitor->here));
-	monitor->next_here = calloc(awaits + 1u, sizeof(*monitor->next_here));
-	if (monitor->queues == NULL || monitor->entries == NULL || monitor->next == NULL || monitor->here == NULL ||
-	    monitor->next_here == NULL) {
+	if (monitor->queues == NULL || !make_entries(monitor, &monitor->entries, &monitor->here)) {
 		monitor_fini(monitor);
 		return -ENOMEM;
 	}
-	reset(monitor, monitor->entries, monitor->here);
-	reset(monitor, monitor->next, monitor->next_here);
 	for (uint32_t c = 0; c < count; c++)
 		advance_rsq(monitor, c);
 	return 0;
@@ -93,10 +109,15 @@ monitor_rsq_set(const struct monitor *monitor, uint32_t chain, uint32_t entry, c
 void
 monitor_dependency_done(struct monitor *monitor, uint32_t step, struct coll_dep on, bool next, uint64_t now_ps)
 {
-	struct monitor_entry *entry = &(next ? monitor->next : monitor->entries)[step - 1];
-	bool *here = next ? monitor->next_here : monitor->here;
 	uint32_t at = first_await(monitor, step), end = first_await(monitor, step + 1);
 	uint32_t base = first_await(monitor, 1);
+	struct monitor_entry *entry;
+	bool *here;
+
+	if (next)
+		make_next(monitor);
+	entry = &(next ? monitor->next : monitor->entries)[step - 1];
+	here = next ? monitor->next_here : monitor->here;
 
 	while (at < end && (monitor->chains->awaits[at].rank != on.rank || monitor->chains->awaits[at].step != on.step))
 		at++;
@@ -104,7 +125,7 @@ monitor_dependency_done(struct monitor *monitor, uint32_t step, struct coll_dep 
 	here[at - base] = true;
 	entry->missing--;
 	entry->dependencies_ps = now_ps;
-	entry->dependency = on;
+	entry->dependency = at;
 	if (!next)
 		advance_rsq(monitor,
 			    monitor->chains->chain_of[coll_step_index(monitor->chains->schedule, monitor->rank, step)]);
@@ -141,7 +162,7 @@ monitor_waited_for(const struct monitor *monitor, uint32_t chain, uint64_t own_p
 	assert(monitor_next_ready(monitor, chain));
 	entry = &monitor->entries[monitor_next_step(monitor, chain) - 1];
 	if (monitor_rsq_set(monitor, chain, ssq, &set) != 0 && entry->dependencies_ps > own_ps)
-		return entry->dependency;
+		return monitor->chains->awaits[entry->dependency];
 	return ssq != 0 ? (struct coll_dep){ monitor->rank, step_of(monitor, chain, ssq) } : none;
 }
 
@@ -171,6 +192,7 @@ monitor_next_iteration(struct monitor *monitor)
 	struct monitor_entry *done = monitor->entries;
 	bool *done_here = monitor->here;
 
+	make_next(monitor);
 	monitor->entries = monitor->next;
 	monitor->here = monitor->next_here;
 	monitor->next = done;
@@ -189,33 +211,52 @@ waited_ns(uint64_t waited_ps)
 	return (uint32_t)min_u64((waited_ps + PS_PER_NS - 1) / PS_PER_NS, UINT32_MAX);
 }
 
+/* Sets a member of struct rec_step. */
+#define IN_RECORD(id, value, name, member, meaning) .member = times->ledger_ps[id],
+
 void
-monitor_report(struct recbuf *records, const struct step_result *result, uint64_t now_ps)
+monitor_report(struct recbuf *records, const struct step_result *result, const struct send_times *times, uint64_t now_ps)
 {
-	struct rec_step rec = {
-		.collective = result->collective,
-		.iteration = result->iteration,
-		.step = result->step,
-		.rank = result->rank,
-		.waited_collective = result->waited_for.collective,
-		.waited_rank = result->waited_for.rank,
-		.waited_step = result->waited_for.step,
-		.bytes = result->bytes,
-		.acked_bytes = result->acked_bytes,
-		.start_ps = result->start_ps,
-		.end_ps = result->end_ps,
-		.open = result->open,
-		.retransmits = result->retransmits,
-		.rtt_min_ps = result->times.rtt.min_ps,
-		.rtt_mean_ps = rtt_sum_mean_ps(&result->times.rtt),
-		.rtt_samples = result->times.rtt.count,
-		.paced_ps = result->times.paced_ps,
-		.stalled_ps = result->times.stalled_ps,
-		.waited_ns = waited_ns(result->times.waited_ps),
-		.naks = result->times.naks,
-	};
+	struct rec_step rec = { .collective = result->collective,
+				.iteration = result->iteration,
+				.step = result->step,
+				.rank = result->rank,
+				.waited_collective = result->waited_for.collective,
+				.waited_rank = result->waited_for.rank,
+				.waited_step = result->waited_for.step,
+				.bytes = result->bytes,
+				.acked_bytes = result->acked_bytes,
+				.start_ps = result->start_ps,
+				.end_ps = result->end_ps,
+				.open = result->open,
+				.retransmits = result->retransmits,
+				.rtt_min_ps = times->rtt.min_ps,
+				.rtt_mean_ps = rtt_sum_mean_ps(&times->rtt),
+				.rtt_samples = times->rtt.count,
+				.waited_ns = waited_ns(times->waited_ps),
+				.naks = times->naks,
+				LEDGER_ROWS(IN_RECORD) };
 
 	recbuf_put(records, &rec, REC_STEP, sizeof(rec), now_ps);
+}
+
+void
+monitor_audit(struct ledger_audit *audit, const struct step_result *result, const struct send_times *times,
+	      uint64_t until_ps)
+{
+	uint64_t took_ps = until_ps - result->start_ps, sum_ps = 0, off_ps;
+
+	for (uint32_t i = 0; i < LEDGER_ENTRIES; i++)
+		sum_ps += times->ledger_ps[i];
+	if (sum_ps == 0)
+		return;
+	off_ps = sum_ps > took_ps ? sum_ps - took_ps : took_ps - sum_ps;
+	audit->steps++;
+	audit->wrong += off_ps > max_u64(took_ps / LEDGER_PART, LEDGER_LEAST_PS);
+	if (off_ps > audit->worst_ps) {
+		audit->worst_ps = off_ps;
+		audit->worst = *result;
+	}
 }
 
 /* Nothing has arrived yet. */

@@ -15,6 +15,7 @@
 #include "collectives/chains.h"
 #include "common/record/buffer.h"
 #include "common/send_times.h"
+#include "common/units.h"
 #include "common/wire/layout.h"
 
 enum monitor_state {
@@ -29,17 +30,18 @@ struct monitor_chain {
 
 /* Of one step in one iteration. */
 struct monitor_entry {
-	uint32_t missing;           /* dependencies on other chains */
-	uint64_t dependencies_ps;   /* completion of the latest dependency so far */
-	struct coll_dep dependency; /* and that dependency */
+	uint32_t missing;         /* dependencies on other chains */
+	uint32_t dependency;      /* in chains->awaits: the latest that is complete */
+	uint64_t dependencies_ps; /* when that was */
 };
 
 struct monitor {
 	const struct chains *chains;
 	uint32_t rank;
-	struct monitor_chain *queues;         /* [chains of the rank] */
-	struct monitor_entry *entries, *next; /* [steps of the rank] of this iteration and of the next */
-	bool *here, *next_here;               /* [dependencies of its steps] which of them are complete */
+	struct monitor_chain *queues; /* [chains of the rank] */
+	/* [steps of the rank] of this iteration, and of the next; NULL: nothing of that has arrived, nor has it begun */
+	struct monitor_entry *entries, *next;
+	bool *here, *next_here; /* [dependencies of its steps] which of them are complete */
 };
 
 /* @return 0 or -ENOMEM */
@@ -95,8 +97,25 @@ struct step_result {
 	uint64_t start_ps, end_ps;
 	uint32_t retransmits;
 	bool open;
-	struct send_times times;
 };
 
-/* Reports a finished (or, at the end of the run, an open) step to the analyzer. */
-void monitor_report(struct recbuf *records, const struct step_result *result, uint64_t now_ps);
+/* Reports a finished (or, at the end of the run, an open) step to the analyzer, and where its sender's time went. */
+void monitor_report(struct recbuf *records, const struct step_result *result, const struct send_times *times,
+		    uint64_t now_ps);
+
+/* Ledgers against the times of their steps. */
+struct ledger_audit {
+	uint64_t steps, wrong; /* with a ledger; with one that is not their time */
+	struct step_result worst;
+	uint64_t worst_ps; /* by how much it is not */
+};
+
+/*
+ * A ledger adds up to its step's time within a part in LEDGER_PART of it, or LEDGER_LEAST_PS. Without any entry it is
+ * not known, and not counted.
+ * @param until_ps  up to when it accounts for the step
+ */
+#define LEDGER_PART 1000
+#define LEDGER_LEAST_PS PS_PER_US
+void monitor_audit(struct ledger_audit *audit, const struct step_result *result, const struct send_times *times,
+		   uint64_t until_ps);

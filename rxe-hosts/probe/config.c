@@ -5,7 +5,7 @@
 
 #include "common/array.h"
 #include "common/wire/record_probes.h"
-#include "rxe-hosts/probe/inside.h"
+#include "rxe-hosts/probe/prober.h"
 
 static const struct cfg_choice tracings[] = {
 	{ .name = "traceroute", .value = PINGMESH_TRACEROUTE, .doc = "packets with small TTLs, to which switches reply" },

@@ -37,6 +37,9 @@ static const struct cfg_field fields[] = {
 			 "topology), \"none\" or a size"),
 	CFG_FIELD("window_scales_with_rate", CFG_BOOL, FIELD(window_scales_with_rate), .def = "true",
 		  .doc = "the window shrinks with the QP's rate"),
+	CFG_FIELD("rate_at_once", CFG_BOOL, FIELD(rate_at_once), .def = "false",
+		  .doc = "a new rate of a QP also applies to its wait behind the packet that it sent last, as with a rate "
+			 "limiter whose credit grows at the present rate; otherwise from the next packet on"),
 	CFG_FIELD("data_prio", CFG_INT, FIELD(data_prio), .def = "3", .min = 1, .max = 7,
 		  .doc = "802.1p class of data packets"),
 	CFG_FIELD("measured_prio", CFG_INT, FIELD(measured_prio), .def = "0", .max = 7,
@@ -126,6 +129,7 @@ roce_params_init(struct roce_params *params, const struct roce_cfg *cfg, const s
 		.ip_bytes = ip_bytes,
 		.ack_every = (uint32_t)cfg->ack_every,
 		.window_scales_with_rate = cfg->window_scales_with_rate,
+		.rate_at_once = cfg->rate_at_once,
 		.nak = cfg->nak,
 		.any_order = transports[cfg->transport]->any_order,
 		.transport = transports[cfg->transport],

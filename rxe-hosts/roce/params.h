@@ -90,7 +90,7 @@ struct roce_cfg {
 	int transport; /* enum transport_kind */
 	int cc;        /* enum cc_kind */
 	const char *window;
-	bool window_scales_with_rate;
+	bool window_scales_with_rate, rate_at_once;
 	int64_t data_prio, measured_prio;
 	uint64_t timeout_ps, kernel_timeout_ps;
 	int64_t timeout_doublings;
@@ -121,6 +121,7 @@ struct roce_params {
 	uint64_t window_bytes; /* 0: none */
 	bool window_is_bdp;    /* window_bytes is still to be filled in, from the topology */
 	bool window_scales_with_rate;
+	bool rate_at_once; /* a new rate applies to the wait behind the packet sent last */
 	bool nak;
 	bool any_order;    /* of the transport */
 	bool real_payload; /* packets carry the contents of the hosts' buffers; set by the emulation */

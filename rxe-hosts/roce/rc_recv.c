@@ -88,11 +88,13 @@ rc_recv_checked(struct rc_recv *r, const struct roce_params *params, const struc
 uint32_t
 rc_recv_marked(struct rc_recv *r, const struct roce_params *params, uint64_t now_ps)
 {
+	r->marked++;
 	if (params->cc.echo == CC_ECHO_ACK)
 		r->ce = true;
 	if (params->cc.echo != CC_ECHO_CNP || now_ps < r->cnp_next_ps)
 		return 0;
 	r->cnp_next_ps = now_ps + params->cc.cnp_interval_ps;
+	r->cnps++;
 	return RC_CNP;
 }
 

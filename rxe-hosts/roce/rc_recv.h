@@ -8,10 +8,53 @@
 #include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "common/pkt.h"
 #include "rxe-hosts/roce/params.h"
-#include "rxe-hosts/roce/recv_ring.h"
+
+/* Posted receives of a QP, oldest first. */
+
+#define RECV_SLOTS 64
+
+struct recv_slot {
+	uint64_t offset; /* in the receiver's region */
+	uint64_t bytes;
+};
+
+struct recv_ring {
+	uint32_t head, tail;     /* counted: oldest, next to post */
+	struct recv_slot *slots; /* [RECV_SLOTS] NULL: none was posted yet */
+};
+
+static inline void
+recv_ring_fini(struct recv_ring *ring)
+{
+	free(ring->slots);
+	*ring = (struct recv_ring){ 0 };
+}
+
+/* @return false if RECV_SLOTS are posted already, or without memory for them */
+static inline bool
+recv_ring_push(struct recv_ring *ring, uint64_t offset, uint64_t bytes)
+{
+	if (ring->slots == NULL)
+		ring->slots = calloc(RECV_SLOTS, sizeof(*ring->slots));
+	if (ring->slots == NULL || ring->tail - ring->head == RECV_SLOTS)
+		return false;
+	ring->slots[ring->tail++ % RECV_SLOTS] = (struct recv_slot){ .offset = offset, .bytes = bytes };
+	return true;
+}
+
+/* @return false if none is posted */
+static inline bool
+recv_ring_pop(struct recv_ring *ring, struct recv_slot *slot)
+{
+	if (ring->head == ring->tail)
+		return false;
+	*slot = ring->slots[ring->head++ % RECV_SLOTS];
+	return true;
+}
 
 enum rc_reply {
 	RC_ACCEPTED = 1 << 0,  /* in order and in place: progress */
@@ -40,6 +83,7 @@ struct rc_recv {
 	uint32_t imm;
 	/* the rest */
 	uint64_t duplicates, out_of_sequence, stale, naks; /* packets; NAKs sent */
+	uint64_t marked, cnps;                             /* packets that arrived marked; CNPs due for them */
 	uint32_t most_missing;                             /* longest gap, as the first packet behind it arrived */
 	struct recv_ring receives;
 };

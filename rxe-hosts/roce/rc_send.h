@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -13,32 +14,8 @@
 #include "common/send_times.h"
 #include "common/wire/roce.h"
 #include "rxe-hosts/roce/cc/cc.h"
+#include "rxe-hosts/roce/ledger.h"
 #include "rxe-hosts/roce/params.h"
-
-/* How long a rate below the line's kept a QP's packets apart, beyond the line's own spacing. Pure. */
-
-struct paced {
-	uint64_t line_gap_ps; /* of a full middle segment at the line's rate */
-	uint64_t sum_ps;      /* of packets before next */
-	uint32_t next;
-};
-
-/* @return sum over all packets sent before nxt; packets not yet in the sum had gap_ps between them */
-static inline uint64_t
-paced_ps(const struct paced *paced, uint32_t nxt, uint64_t gap_ps)
-{
-	uint64_t more_ps = gap_ps > paced->line_gap_ps ? gap_ps - paced->line_gap_ps : 0;
-
-	return paced->sum_ps + (uint64_t)(nxt - paced->next) * more_ps;
-}
-
-/* The gap changes, or packets are renumbered: sums up the packets before nxt; the next packet sent is another. */
-static inline void
-paced_sum_up(struct paced *paced, uint32_t nxt, uint64_t gap_ps, uint32_t next)
-{
-	paced->sum_ps = paced_ps(paced, nxt, gap_ps);
-	paced->next = next;
-}
 
 #define MSG_SLOTS 64 /* messages that a QP may have open: DEVICE_MAX_POSTED */
 
@@ -65,7 +42,13 @@ struct rc_post {
 	uint8_t tag;
 	bool write;
 	uint16_t first_frame_bytes, last_frame_bytes; /* on the wire */
-	struct send_times times;                      /* of one that rc_send_pop() or rc_send_flush() gave */
+};
+
+/* The messages of a QP by their count, in a ring that is widened before it is full. */
+struct rc_posts {
+	struct rc_posts *narrower; /* the ring before: receivers may be reading it in this window */
+	uint32_t mask;
+	struct rc_post at[]; /* [mask + 1] */
 };
 
 struct rc_send {
@@ -73,7 +56,7 @@ struct rc_send {
 	_Alignas(64) uint64_t next_ps; /* pacing: no data packet starts earlier */
 	uint64_t gap_ps;               /* pacing gap of a full middle segment at the current rate */
 	uint64_t rto_base_ps;          /* last progress: start of the timeout */
-	uint64_t cc_due_ps;            /* the rate may change then: cc.due_ps */
+	uint64_t cc_due_ps;            /* the rate may change then: cc.due_ps; 0: with each packet, too */
 	uint32_t una, nxt;             /* oldest unacknowledged; next to send */
 	uint32_t una_byte, nxt_byte;   /* payload byte counts at una and nxt, modulo 2^32 */
 	uint32_t window_bytes;         /* at the current rate */
@@ -81,27 +64,32 @@ struct rc_send {
 	uint32_t ack_end;              /* end of the oldest unacknowledged message */
 	/* touched by every packet: a second */
 	struct pkt frame;  /* template of the message's middle segments */
-	uint64_t *sent_ps; /* [sent_mask + 1] when the packet was last sent */
+	uint64_t *sent_ps; /* [sent_mask + 1] when the packet was last sent, of those from una to max */
 	uint32_t sent_mask;
+	uint32_t sent_most;   /* sent_mask at most: rc_send_slots() */
 	uint32_t max;         /* behind the highest sequence number ever sent */
 	uint32_t sample_from; /* packets before were sent twice: no RTT samples (Karn) */
 	uint16_t retries;
 	uint8_t rnr_retries;
 	bool error;
-	uint64_t last_rtt_ps;
 	/* touched by every ACK: a third */
+	uint64_t last_rtt_ps;
 	struct rtt_sum rtt;   /* of the oldest open message */
 	struct sel_send *sel; /* transport "selective"; NULL: go-back-N */
 	/* the rest */
 	struct cc cc;
 	uint64_t retransmits, timeouts, naks, rnr_naks; /* of the QP */
+	uint64_t marks;                                 /* CNPs, or ACKs that echo a mark, that it handled */
 	uint32_t head, cursor, tail; /* messages, counted: oldest unacknowledged, under nxt, next to post */
 	const uint8_t *region;
 	uint64_t line_bps;
-	struct paced paced; /* since the oldest message is it, as stalled_ps */
-	uint64_t stalled_ps, waited_ps;
+	uint64_t waited_ps;         /* since the oldest message is it, as the ledger */
 	uint64_t window_line_bytes; /* at line rate; 0: none */
-	struct rc_post posts[MSG_SLOTS];
+	uint64_t rnr_until_ps;      /* the wait of a receiver-not-ready NAK; 0: none yet */
+	uint32_t cc_byte;           /* nxt_byte when the congestion control last counted bytes */
+	/* Written by the sender's lcore; read by receivers', for packets that arrived. NULL: nothing was posted yet. */
+	_Atomic(struct rc_posts *) posts;
+	struct ledger ledger; /* its until_ps is touched by every packet */
 };
 
 struct rc_send_config {
@@ -110,6 +98,7 @@ struct rc_send_config {
 	uint64_t line_bps;
 	uint32_t first_psn;
 	uint64_t window_bytes; /* at line rate; 0: none */
+	bool ledger;
 };
 
 /* @return 0 or -ENOMEM; rc_send_fini() in either case */
@@ -136,7 +125,7 @@ void rc_send_reset(struct rc_send *s, const struct roce_params *params);
 static inline bool
 rc_send_ready(const struct rc_send *s)
 {
-	return s->nxt != s->msg_end && s->nxt_byte - s->una_byte < s->window_bytes && s->nxt - s->una <= s->sent_mask;
+	return s->nxt != s->msg_end && s->nxt_byte - s->una_byte < s->window_bytes && s->nxt - s->una <= s->sent_most;
 }
 
 /* Something was sent and is not acknowledged. */
@@ -144,6 +133,20 @@ static inline bool
 rc_send_outstanding(const struct rc_send *s)
 {
 	return s->una != s->max;
+}
+
+/*
+ * When a QP that waits for its pacing is to be looked at again: its next packet is due, or its rate changes.
+ * @param floor_ps  no earlier
+ */
+static inline uint64_t
+rc_send_wake_ps(const struct rc_send *s, const struct roce_params *params, uint64_t floor_ps)
+{
+	uint64_t due_ps = s->cc.due_ps;
+
+	if (!params->rate_at_once || due_ps >= s->next_ps)
+		return s->next_ps;
+	return due_ps > floor_ps ? due_ps : floor_ps;
 }
 
 /* Takes rate changes up to now_ps into gap and window. */
@@ -155,6 +158,9 @@ rc_send_advance(struct rc_send *s, const struct roce_params *params, uint64_t no
 	if (__builtin_expect(now_ps >= s->cc_due_ps, 0))
 		rc_send_new_rate(s, params, now_ps);
 }
+
+/* More packets are outstanding than sent_ps holds: doubles it. Ends the program when out of memory. */
+void rc_send_widen(struct rc_send *s);
 
 /* The parts of rc_send_next() that concern first, last and repeated packets: sizes, flags, cursor. */
 void rc_send_edge(struct rc_send *s, const struct roce_params *params, uint64_t now_ps, struct pkt *p);
@@ -172,6 +178,8 @@ rc_send_next(struct rc_send *s, const struct roce_params *params, uint64_t now_p
 	p->psn = seq & PSN_MASK;
 	if (s->una == s->max)
 		s->rto_base_ps = now_ps;
+	if (__builtin_expect(seq - s->una > s->sent_mask, 0))
+		rc_send_widen(s);
 	s->sent_ps[seq & s->sent_mask] = now_ps;
 	if (__builtin_expect(seq == s->msg_first || seq + 1 == s->msg_end || seq != s->max, 0)) {
 		rc_send_edge(s, params, now_ps, p);
@@ -182,9 +190,12 @@ rc_send_next(struct rc_send *s, const struct roce_params *params, uint64_t now_p
 		s->max = seq + 1;
 	}
 	/* The receiver may be gathering packets for one ACK: request it when no more packets follow earlier. */
-	if (s->nxt_byte - s->una_byte >= s->window_bytes || s->nxt - s->una > s->sent_mask)
+	if (s->nxt_byte - s->una_byte >= s->window_bytes || s->nxt - s->una > s->sent_most)
 		p->flags |= PKT_ACKREQ;
 }
+
+/* The same for packets that were sent twice, or are to be: whether what was taken for lost had arrived after all. */
+void rc_send_ack_again(struct rc_send *s, uint32_t seq, uint64_t now_ps);
 
 /* The rest of rc_send_ack() for ACKs that end a message, or overtake packets about to be sent again. */
 void rc_send_ack_far(struct rc_send *s, const struct roce_params *params, uint32_t una);
@@ -205,6 +216,8 @@ rc_send_ack(struct rc_send *s, const struct roce_params *params, uint32_t psn, u
 		return false;
 	if (__builtin_expect((int32_t)(una - 1 - s->sample_from) >= 0, 1))
 		rtt_sum_add(&s->rtt, *rtt_ps = s->last_rtt_ps = now_ps - s->sent_ps[(una - 1) & s->sent_mask]);
+	else
+		rc_send_ack_again(s, una - 1, now_ps);
 	s->rto_base_ps = now_ps;
 	s->retries = 0;
 	s->rnr_retries = 0;
@@ -217,8 +230,12 @@ rc_send_ack(struct rc_send *s, const struct roce_params *params, uint32_t psn, u
 	return true;
 }
 
-/* The oldest message, if it is acknowledged altogether: a copy in *post, its slot is free. Loop until false. */
-bool rc_send_pop(struct rc_send *s, struct rc_post *post);
+/*
+ * The oldest message, if it is acknowledged altogether, by the ACK that has just been taken: a copy in *post, its slot
+ * is free. Loop until false.
+ * @param times  out: of this message
+ */
+bool rc_send_pop(struct rc_send *s, const struct roce_params *params, struct rc_post *post, struct send_times *times);
 
 /*
  * A PSN sequence error: psn is the packet that the receiver expects. Acknowledges the packets before it and goes back
@@ -249,8 +266,12 @@ void rc_send_hold(struct rc_send *s, uint64_t now_ps);
 
 /* The QP is in error: accepts and sends nothing more. Its messages stay listed for rc_send_flush(). */
 void rc_send_fail(struct rc_send *s);
-/* After rc_send_fail(): the oldest open message and how much of it was acknowledged. @return false when none is left */
-bool rc_send_flush(struct rc_send *s, const struct roce_params *params, struct rc_post *post, uint64_t *acked_bytes);
+/*
+ * After rc_send_fail(): the oldest open message and how much of it was acknowledged, as rc_send_pop().
+ * @return false when none is left
+ */
+bool rc_send_flush(struct rc_send *s, const struct roce_params *params, struct rc_post *post, struct send_times *times,
+		   uint64_t *acked_bytes);
 
 /*
  * The message of a data packet that this QP sent, for readers of its RETH or payload. The receiver may query it for a
@@ -263,16 +284,15 @@ const struct rc_post *rc_send_message(const struct rc_send *s, const struct pkt 
 
 /* Acknowledged bytes of the oldest open message. */
 uint64_t rc_send_acked_bytes(const struct rc_send *s, const struct roce_params *params);
-/* Times of the packets sent since the current message became the oldest open one. */
-static inline struct send_times
-rc_send_times(const struct rc_send *s)
-{
-	return (struct send_times){ .rtt = s->rtt,
-				    .paced_ps = paced_ps(&s->paced, s->nxt, s->gap_ps),
-				    .stalled_ps = s->stalled_ps,
-				    .waited_ps = s->waited_ps,
-				    .naks = s->head != s->tail ? s->posts[s->head % MSG_SLOTS].naks : 0 };
-}
+/* Of the current message so far. @param ledger  the QP's own, or a copy that the caller has charged further */
+struct send_times rc_send_times(const struct rc_send *s, const struct roce_params *params, const struct ledger *ledger);
+/*
+ * Charges the time up to now_ps in which the QP could not have sent: by its pacing, and until ready_ps because its
+ * window was full. What is left up to now_ps is its NIC's.
+ */
+void rc_send_account(const struct rc_send *s, struct ledger *ledger, uint64_t ready_ps, uint64_t now_ps);
+/* A timeout: no ACK since rto_base_ps. Before go-back, and before retries counts it. */
+void rc_send_stalled(struct rc_send *s, uint64_t now_ps);
 /* After this time a packet was marked as lost, by time alone. */
 static inline void
 rc_send_waited(struct rc_send *s, uint64_t waited_ps)
@@ -285,10 +305,13 @@ uint64_t rc_send_outstanding_bytes(const struct rc_send *s, const struct roce_pa
 
 /* The messages of a sender, for the files of this folder: which one a sequence number belongs to. */
 
+/* One was posted. */
 static inline struct rc_post *
-rc_messages_at(struct rc_send *s, uint32_t count)
+rc_messages_at(const struct rc_send *s, uint32_t count)
 {
-	return &s->posts[count % MSG_SLOTS];
+	struct rc_posts *posts = atomic_load_explicit(&s->posts, memory_order_relaxed);
+
+	return &posts->at[count & posts->mask];
 }
 
 /* The same from the oldest open message on: nxt has gone back, or far ahead. */

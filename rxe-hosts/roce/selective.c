@@ -75,7 +75,6 @@ sel_aim(struct rc_send *s)
 		seq = s->max;
 	if (seq == s->nxt)
 		return;
-	paced_sum_up(&s->paced, s->nxt, s->gap_ps, seq);
 	s->nxt = seq;
 	rc_messages_seek(s);
 }
@@ -266,6 +265,7 @@ note_again(struct rc_send *s, const struct roce_params *params, uint32_t seq)
 		return;
 	}
 	again->sent_ps = 0;
+	ledger_spurious(&s->ledger, s->ledger.again == LEDGER_TIMEOUT ? LEDGER_EARLY : LEDGER_REORDERED, s->gap_ps);
 	widen(s, params, again->late_ps);
 }
 
@@ -290,6 +290,7 @@ judge(struct rc_send *s, const struct roce_params *params, uint64_t now_ps)
 	s->sel->judge_ps = min_u64(oldest_ps, now_ps) + after_ps;
 	if (s->sel->nlost == nlost)
 		return;
+	ledger_lost(&s->ledger, LEDGER_NAK, true);
 	if (!s->sel->recovering) {
 		s->sel->recovering = true;
 		s->sel->recovery = s->max;
@@ -484,7 +485,7 @@ probe(struct rc_send *s, const struct roce_params *params)
 static bool
 retry(struct rc_send *s, const struct roce_params *params, uint64_t now_ps)
 {
-	s->stalled_ps += now_ps - s->rto_base_ps;
+	rc_send_stalled(s, now_ps);
 	s->rto_base_ps = now_ps;
 	if (params->timeout_ps != 0 && s->retries >= s->sel->doublings + params->retry_count)
 		return false;
@@ -494,6 +495,13 @@ retry(struct rc_send *s, const struct roce_params *params, uint64_t now_ps)
 	else
 		probe(s, params);
 	return true;
+}
+
+static void
+lose_late(struct rc_send *s, const struct roce_params *params, uint64_t horizon_ps)
+{
+	ledger_lost(&s->ledger, LEDGER_TIMEOUT, true);
+	sel_lose_until(s, params, horizon_ps);
 }
 
 static bool
@@ -510,7 +518,7 @@ timeout(struct rc_send *s, const struct roce_params *params, uint64_t now_ps)
 	if (now_ps - s->rto_base_ps >= waited_ps)
 		alive = retry(s, params, now_ps);
 	else
-		sel_lose_until(s, params, now_ps - waited_ps); /* fixed: others were acknowledged */
+		lose_late(s, params, now_ps - waited_ps); /* fixed: others were acknowledged */
 	if (!alive)
 		return false;
 	sel_aim(s);

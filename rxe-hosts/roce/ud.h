@@ -10,7 +10,7 @@
 
 #include "common/pkt.h"
 #include "rxe-hosts/roce/params.h"
-#include "rxe-hosts/roce/recv_ring.h"
+#include "rxe-hosts/roce/rc_recv.h"
 
 struct ud_send {
 	uint32_t psn; /* counts datagrams; no receiver checks it */

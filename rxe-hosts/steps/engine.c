@@ -24,10 +24,11 @@ watch_flows(struct step_engine *engine)
 {
 	uint32_t slot = engine->nslots + engine->messages.nconnections;
 
-	messages_watch(&engine->messages, &engine->agent, engine->nslots);
+	messages_watch(&engine->messages, &engine->agent, &engine->audit, engine->nslots);
 	for (uint32_t i = 0; i < engine->nbackgrounds; i++)
 		if (engine->backgrounds[i].plan->step != 0)
-			engine->backgrounds[i].judge = (struct judge){ engine->plan, &engine->agent, slot + i };
+			engine->backgrounds[i].judge =
+				(struct judge){ engine->plan, &engine->agent, &engine->audit, slot + i };
 }
 
 struct step_engine *
@@ -85,7 +86,7 @@ step_engine_destroy(struct step_engine *engine)
 	wakes_fini(&engine->wakes);
 	free(engine->backgrounds);
 	messages_fini(&engine->messages);
-	free(engine->results);
+	free(engine->done);
 	free(engine->region);
 	agent_fini(&engine->agent);
 	free(engine);
@@ -123,7 +124,7 @@ step_engine_place(struct step_engine *engine)
 				continue;
 			if (step_rank_init(&engine->ranks[at->slot], plan, c, r) != 0)
 				return -ENOMEM;
-			engine->results_cap += (size_t)collective->iterations * coll_steps(collective->schedule, r);
+			engine->done_cap += (size_t)collective->iterations * coll_steps(collective->schedule, r);
 		}
 	for (uint32_t i = 0; i < engine->nranks; i++) {
 		engine->ranks[i].first_slot = engine->nslots;
@@ -133,8 +134,8 @@ step_engine_place(struct step_engine *engine)
 	for (uint32_t i = 0; i < plan->nbackgrounds; i++)
 		if (plan->flows.flows[plan->backgrounds[i].flow].src_node == node)
 			background_init(&engine->backgrounds[plan->backgrounds[i].slot], &plan->backgrounds[i]);
-	engine->results = calloc(engine->results_cap + 1, sizeof(*engine->results));
-	return engine->results == NULL ? -ENOMEM : messages_init(&engine->messages, plan, node);
+	engine->done = calloc(engine->done_cap + 1, sizeof(*engine->done));
+	return engine->done == NULL ? -ENOMEM : messages_init(&engine->messages, plan, node);
 }
 
 static void
@@ -306,7 +307,7 @@ step_engine_sending(const struct step_engine *engine)
 	if (engine->sending != 0)
 		return true;
 	for (uint32_t i = 0; i < engine->nbackgrounds; i++)
-		if (engine->backgrounds[i].sending)
+		if (background_sending(&engine->backgrounds[i]))
 			return true;
 	return engine->messages.sending != 0;
 }
@@ -409,6 +410,12 @@ step_engine_unexpected(const struct step_engine *engine)
 	return engine->unexpected;
 }
 
+const struct ledger_audit *
+step_engine_audit(const struct step_engine *engine)
+{
+	return &engine->audit;
+}
+
 const struct agent *
 step_engine_agent(const struct step_engine *engine)
 {
@@ -439,7 +446,7 @@ step_engine_close(struct step_engine *engine, uint64_t now_ps)
 size_t
 step_engine_rows(const struct step_engine *engine)
 {
-	return engine->nresults + (engine->closed ? engine->nbackgrounds : 0);
+	return engine->ndone + (engine->closed ? engine->nbackgrounds : 0);
 }
 
 static struct step_row
@@ -447,8 +454,8 @@ background_row(const struct step_engine *engine, const struct background *backgr
 {
 	const struct plan_background *plan = background->plan;
 	const struct flow *flow = &engine->plan->flows.flows[plan->flow];
-	bool open = background->sending || background->failed || background->messages == 0;
-	uint64_t messages = background->messages + (open ? 1 : 0);
+	bool open = background_sending(background) || background->failed || background->messages == 0;
+	uint64_t messages = background->posted != 0 ? background->posted : 1;
 
 	return (struct step_row){
 		.src = flow->src_node,
@@ -471,33 +478,35 @@ struct step_row
 step_engine_row(const struct step_engine *engine, size_t index)
 {
 	assert(index < step_engine_rows(engine));
-	if (index >= engine->nresults)
-		return background_row(engine, &engine->backgrounds[index - engine->nresults]);
+	if (index >= engine->ndone)
+		return background_row(engine, &engine->backgrounds[index - engine->ndone]);
 
-	const struct step_result *result = &engine->results[index];
-	const struct plan_collective *c = &engine->plan->collectives[result->collective];
-	const struct coll_step *at = coll_step_at(c->schedule, result->rank, result->step);
-	const struct plan_step *known = &c->steps[plan_at(c, result->rank, result->step)];
+	const struct step_done *done = &engine->done[index];
+	const struct step_rank *rank = &engine->ranks[done->slot];
+	const struct plan_collective *c = rank_collective(engine, rank);
+	const struct coll_step *at = coll_step_at(c->schedule, rank->rank, done->step);
+	const struct plan_step *known = &c->steps[plan_at(c, rank->rank, done->step)];
+	uint64_t bytes = plan_step_bytes(c, rank->rank, done->step);
 
 	return (struct step_row){
-		.src = c->ranks[result->rank].node,
+		.src = c->ranks[rank->rank].node,
 		.dst = c->ranks[at->peer].node,
 		.job = c->job,
-		.collective = result->collective,
-		.iteration = result->iteration,
-		.rank = result->rank,
-		.step = result->step,
+		.collective = rank->collective,
+		.iteration = done->iteration,
+		.rank = rank->rank,
+		.step = done->step,
 		.channel = at->channel,
-		.flow = result->flow,
-		.bytes = result->bytes,
-		.acked_bytes = result->acked_bytes,
-		.start_ps = result->start_ps,
-		.end_ps = result->end_ps,
+		.flow = known->flow,
+		.bytes = bytes,
+		.acked_bytes = bytes - done->unacked_bytes,
+		.start_ps = done->start_ps,
+		.end_ps = done->end_ps,
 		.ideal_ps = known->ideal_ps,
 		.expect_ps = known->expect_ps,
-		.waited_for = result->waited_for,
-		.retransmits = result->retransmits,
-		.open = result->open,
+		.waited_for = done->waited_for,
+		.retransmits = done->retransmits,
+		.open = done->open,
 	};
 }
 
@@ -519,6 +528,7 @@ step_engine_flow(const struct step_engine *engine, size_t index)
 			.flow = row.flow,
 			.generator = REC_NONE,
 			.bytes = row.bytes,
+			.acked_bytes = row.acked_bytes,
 			.start_ps = background->plan->start_ps,
 			.begin_ps = row.start_ps,
 			.end_ps = row.end_ps,
@@ -531,11 +541,15 @@ step_engine_flow(const struct step_engine *engine, size_t index)
 
 	const struct plan_message *plan = &engine->plan->messages[engine->messages.first + index];
 	const struct message *message = &engine->messages.states[index];
+	const struct connection *connection = &engine->messages.connections[engine->plan->of[plan->flow].slot];
 
 	return (struct flow_row){
 		.flow = plan->flow,
 		.generator = plan->generator,
 		.bytes = plan->bytes,
+		.acked_bytes = message->end_ps != 0                               ? plan->bytes
+			       : connection->at == engine->messages.first + index ? connection->acked_bytes
+										  : 0,
 		.start_ps = plan->start_ps,
 		.begin_ps = message->begin_ps,
 		.end_ps = message->end_ps,
@@ -583,4 +597,198 @@ step_engines_result(struct step_engine *const *engines, size_t count, uint32_t c
 		total.end_ps = 0;
 	}
 	return total;
+}
+
+/* The step engine of a host that runs elsewhere, and what is sent of one. */
+
+struct step_engine *
+step_engine_create_remote(const struct plan *plan, uint32_t node, struct err *err)
+{
+	struct step_engine *engine = calloc(1, sizeof(*engine));
+
+	if (engine != NULL) {
+		engine->plan = plan;
+		engine->config.node = node;
+		engine->closed = true;
+	}
+	if (engine != NULL && step_engine_place(engine) == 0)
+		return engine;
+	err_set(err, -ENOMEM, "no memory for the steps of a host");
+	step_engine_destroy(engine);
+	errno = ENOMEM;
+	return NULL;
+}
+
+static bool
+put_background(struct step_engine *engine, const struct manage_step *step)
+{
+	for (uint32_t i = 0; i < engine->nbackgrounds; i++) {
+		struct background *background = &engine->backgrounds[i];
+		const struct plan_background *plan = background->plan;
+		uint64_t posted, acked;
+
+		if (plan->flow != step->flow)
+			continue;
+		if (step->bytes % plan->bytes != 0 || step->bytes == 0 || step->acked_bytes > step->bytes)
+			return false;
+		posted = step->bytes / plan->bytes;
+		acked = step->acked_bytes / plan->bytes;
+		if (step->open != 0 ? posted - acked > plan->depth : acked != posted)
+			return false;
+		background->posted = posted;
+		background->messages = step->open != 0 && acked == posted ? posted - 1 : acked;
+		background->acked_bytes = step->acked_bytes - background->messages * plan->bytes;
+		background->retransmits = step->retransmits;
+		background->start_ps = step->start_ps;
+		background->end_ps = step->end_ps;
+		return true;
+	}
+	return false;
+}
+
+static struct step_rank *
+rank_of(const struct step_engine *engine, uint32_t collective, uint32_t rank)
+{
+	for (uint32_t i = 0; i < engine->nranks; i++)
+		if (engine->ranks[i].collective == collective && engine->ranks[i].rank == rank)
+			return &engine->ranks[i];
+	return NULL;
+}
+
+/* A step of the plan, or none. */
+static bool
+is_step(const struct plan *plan, uint32_t collective, uint32_t rank, uint32_t step)
+{
+	if (step == 0)
+		return collective == REC_NONE && rank == REC_NONE;
+	return collective < plan->ncollectives && rank < plan->collectives[collective].schedule->ranks &&
+	       step <= coll_steps(plan->collectives[collective].schedule, rank);
+}
+
+bool
+step_engine_put_step(struct step_engine *engine, const struct manage_step *step)
+{
+	const struct plan_collective *collective;
+	const struct step_rank *rank;
+
+	if (step->collective == REC_NONE)
+		return put_background(engine, step);
+	rank = rank_of(engine, step->collective, step->rank);
+	if (rank == NULL || engine->ndone == engine->done_cap)
+		return false;
+	collective = &engine->plan->collectives[step->collective];
+	if (step->iteration >= collective->iterations || step->step < 1 ||
+	    step->step > coll_steps(collective->schedule, step->rank) ||
+	    step->flow != collective->steps[plan_at(collective, step->rank, step->step)].flow ||
+	    !is_step(engine->plan, step->waited_collective, step->waited_rank, step->waited_step) ||
+	    step->bytes != plan_step_bytes(collective, step->rank, step->step) || step->acked_bytes > step->bytes)
+		return false;
+	engine->done[engine->ndone++] = (struct step_done){
+		.slot = rank->slot,
+		.iteration = step->iteration,
+		.step = step->step,
+		.waited_for = { step->waited_collective, step->waited_rank, step->waited_step },
+		.unacked_bytes = (uint32_t)(step->bytes - step->acked_bytes),
+		.start_ps = step->start_ps,
+		.end_ps = step->end_ps,
+		.retransmits = step->retransmits & INT32_MAX,
+		.open = step->open != 0,
+	};
+	return true;
+}
+
+bool
+step_engine_put_iteration(struct step_engine *engine, const struct manage_iteration *iteration)
+{
+	struct step_rank *rank = rank_of(engine, iteration->collective, iteration->rank);
+
+	if (rank == NULL || iteration->iteration >= engine->plan->collectives[iteration->collective].iterations)
+		return false;
+	rank->iterations[iteration->iteration] = (struct iteration_result){
+		.start_ps = iteration->start_ps,
+		.end_ps = iteration->end_ps,
+		.wrong = iteration->wrong,
+		.started = iteration->started != 0,
+		.complete = iteration->end_ps != 0,
+	};
+	return true;
+}
+
+void
+step_engine_put_unexpected(struct step_engine *engine, uint64_t messages)
+{
+	engine->unexpected = messages;
+}
+
+bool
+step_engine_put_flow(struct step_engine *engine, size_t index, const struct flow_row *row)
+{
+	if (index >= step_engine_flows(engine))
+		return false;
+	if (index < engine->nbackgrounds) {
+		engine->backgrounds[index].started = row->begun;
+		engine->backgrounds[index].start_ps = row->begin_ps;
+		return true;
+	}
+	engine->messages.states[index - engine->nbackgrounds] = (struct message){
+		.begin_ps = row->begin_ps,
+		.end_ps = row->end_ps,
+		.retransmits = row->retransmits,
+		.begun = row->begun,
+	};
+	return true;
+}
+
+struct manage_step
+step_engine_get_step(const struct step_engine *engine, size_t index)
+{
+	struct step_row row = step_engine_row(engine, index);
+
+	return (struct manage_step){
+		.collective = row.collective,
+		.iteration = row.iteration,
+		.rank = row.rank,
+		.step = row.step,
+		.flow = row.flow,
+		.waited_collective = row.waited_for.collective,
+		.waited_rank = row.waited_for.rank,
+		.waited_step = row.waited_for.step,
+		.retransmits = row.retransmits,
+		.open = row.open,
+		.bytes = row.bytes,
+		.acked_bytes = row.acked_bytes,
+		.start_ps = row.start_ps,
+		.end_ps = row.end_ps,
+	};
+}
+
+size_t
+step_engine_iterations(const struct step_engine *engine)
+{
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < engine->nranks; i++)
+		count += engine->plan->collectives[engine->ranks[i].collective].iterations;
+	return count;
+}
+
+struct manage_iteration
+step_engine_get_iteration(const struct step_engine *engine, size_t index)
+{
+	const struct step_rank *rank = engine->ranks;
+	const struct iteration_result *result;
+
+	assert(index < step_engine_iterations(engine));
+	for (; index >= engine->plan->collectives[rank->collective].iterations; rank++)
+		index -= engine->plan->collectives[rank->collective].iterations;
+	result = &rank->iterations[index];
+	return (struct manage_iteration){
+		.collective = rank->collective,
+		.rank = rank->rank,
+		.iteration = (uint32_t)index,
+		.started = result->started,
+		.start_ps = result->start_ps,
+		.end_ps = result->end_ps,
+		.wrong = result->wrong,
+	};
 }

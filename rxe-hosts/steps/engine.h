@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/wire/manage.h"
 #include "rxe-hosts/agent/agent.h"
 #include "rxe-hosts/device/device.h"
 #include "rxe-hosts/monitor/monitor.h"
@@ -65,6 +66,8 @@ uint64_t step_engine_next_ps(const struct step_engine *engine);
 
 /* What a host saw that no correct sender does; 0 in every sound run. */
 uint64_t step_engine_unexpected(const struct step_engine *engine);
+/* Whether its steps' ledgers were their times. */
+const struct ledger_audit *step_engine_audit(const struct step_engine *engine);
 const struct agent *step_engine_agent(const struct step_engine *engine);
 /* The monitor of one of the host's ranks, for live views. @return NULL if collective has no such rank here */
 const struct monitor *step_engine_monitor(const struct step_engine *engine, uint32_t collective, uint32_t rank);
@@ -98,7 +101,7 @@ struct step_row step_engine_row(const struct step_engine *engine, size_t index);
 struct flow_row {
 	uint32_t flow;
 	uint32_t generator; /* REC_NONE: a background flow, over all its messages */
-	uint64_t bytes;
+	uint64_t bytes, acked_bytes;
 	uint64_t start_ps; /* when it arrived */
 	uint64_t begin_ps; /* when its connection was free for it; valid if begun */
 	uint64_t end_ps;   /* its last ACK; 0: open */
@@ -125,3 +128,25 @@ struct collective_result {
  */
 struct collective_result step_engines_result(struct step_engine *const *engines, size_t count, uint32_t collective,
 					     uint32_t iteration);
+
+/*
+ * The step engine of a host that runs elsewhere: holds the reports of its program, so that results read the same
+ * (step_engine_rows(), step_engines_result()). It has no device and is never started.
+ */
+
+/* @return NULL with err set and errno ENOMEM */
+struct step_engine *step_engine_create_remote(const struct plan *plan, uint32_t node, struct err *err);
+
+/* A finished or open step, or a background flow (struct manage_step). @return false: not of this host's plan */
+bool step_engine_put_step(struct step_engine *engine, const struct manage_step *step);
+/* What became of an iteration of one of its ranks. @return false: not of this host's plan */
+bool step_engine_put_iteration(struct step_engine *engine, const struct manage_iteration *iteration);
+/* When a flow that no collective sends began and ended (step_engine_flow()). @return false: this host has no such flow */
+bool step_engine_put_flow(struct step_engine *engine, size_t index, const struct flow_row *row);
+void step_engine_put_unexpected(struct step_engine *engine, uint64_t messages);
+
+/* The same of an engine that ran here, to be sent. @param index  below step_engine_rows() */
+struct manage_step step_engine_get_step(const struct step_engine *engine, size_t index);
+/* Iterations of all ranks of this host. */
+size_t step_engine_iterations(const struct step_engine *engine);
+struct manage_iteration step_engine_get_iteration(const struct step_engine *engine, size_t index);

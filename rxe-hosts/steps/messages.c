@@ -7,12 +7,14 @@
 #include "common/units.h"
 #include "rxe-hosts/monitor/monitor.h"
 
+_Static_assert(BACKGROUND_MAX_DEPTH <= DEVICE_MAX_POSTED, "a queue pair takes as many messages");
+
 static void judged_started(const struct judge *judge, const struct plan_judged *flow, uint64_t now_ps);
 static void judged_complete(const struct judge *judge, const struct plan_judged *flow, struct device *device,
 			    uint64_t start_ps, const struct wc *wc);
 static void judged_failed(const struct judge *judge);
 static void judged_open(const struct judge *judge, const struct plan_judged *flow, struct device *device, uint64_t start_ps,
-			const struct qp_state *state, uint64_t now_ps);
+			const struct qp_state *state, bool sending, uint64_t now_ps);
 
 int
 messages_init(struct messages *m, const struct plan *plan, uint32_t node)
@@ -50,8 +52,9 @@ messages_next_ps(const struct messages *m)
 }
 
 void
-messages_watch(struct messages *m, struct agent *agent, uint32_t first_slot)
+messages_watch(struct messages *m, struct agent *agent, struct ledger_audit *audit, uint32_t first_slot)
 {
+	m->audit = audit;
 	m->agent = agent;
 	m->first_slot = first_slot;
 }
@@ -74,14 +77,23 @@ give_up(struct messages *m, struct connection *connection)
 static struct judge
 judge_of(const struct messages *m, uint32_t flow)
 {
-	return (struct judge){ m->plan, m->agent, m->first_slot + m->plan->of[flow].slot };
+	return (struct judge){ m->plan, m->agent, m->audit, m->first_slot + m->plan->of[flow].slot };
+}
+
+/* A message for the device, with the idle times of its path. */
+static struct send_wr
+work_of(const struct plan *plan, uint32_t flow, uint64_t bytes)
+{
+	const struct plan_flow *of = &plan->of[flow];
+
+	return (struct send_wr){ .bytes = bytes, .there_ps = of->there_ps, .back_ps = of->base_rtt_ps - of->there_ps };
 }
 
 static void
 post(struct messages *m, struct connection *connection, struct device *device, uint64_t now_ps)
 {
 	const struct plan_message *message = &m->plan->messages[connection->at];
-	struct send_wr wr = { .bytes = message->bytes };
+	struct send_wr wr = work_of(m->plan, message->flow, message->bytes);
 	struct plan_judged judged;
 	struct judge judge;
 
@@ -135,6 +147,7 @@ messages_failed(struct messages *m, const struct wc *wc)
 	const struct judge judge = judge_of(m, wc->flow);
 
 	connection->sending = false;
+	connection->acked_bytes = wc->bytes;
 	m->sending--;
 	judged_failed(&judge);
 	give_up(m, connection);
@@ -151,17 +164,22 @@ messages_rtt(struct messages *m, uint32_t flow, uint64_t rtt_ps, uint64_t now_ps
 void
 messages_close(struct messages *m, struct device *device, uint64_t now_ps)
 {
-	for (uint32_t i = 0; m->agent != NULL && i < m->due; i++) {
+	for (uint32_t i = 0; i < m->due; i++) {
 		const struct plan_message *message = &m->plan->messages[m->first + i];
 		const struct plan_judged judged = plan_judged_message(m->plan, m->first + i);
 		const struct judge judge = judge_of(m, message->flow);
+		struct connection *connection = connection_of(m, message->flow);
 		struct qp_state qp = { 0 };
+		bool sending;
 
 		if (m->states[i].end_ps != 0)
 			continue;
-		if (connection_of(m, message->flow)->at == m->first + i)
+		sending = connection->at == m->first + i;
+		if (sending)
 			device->ops->query_qp(device, message->flow, &qp);
-		judged_open(&judge, &judged, device, m->states[i].begin_ps, &qp, now_ps);
+		if (connection->sending && sending)
+			connection->acked_bytes = qp.acked_bytes;
+		judged_open(&judge, &judged, device, m->states[i].begin_ps, &qp, sending, now_ps);
 	}
 }
 
@@ -173,31 +191,39 @@ background_init(struct background *background, const struct plan_background *pla
 	*background = (struct background){ .plan = plan, .wake_ps = plan->start_ps };
 }
 
-void
-background_wake(struct background *background, struct device *device, uint64_t now_ps)
+static void
+background_post(struct background *background, struct device *device)
 {
 	struct send_wr wr = { .bytes = background->plan->bytes };
 
-	background->wake_ps = TIME_NEVER;
-	if (device->ops->post_send(device, background->plan->flow, &wr) != 0) {
+	if (background->judge.agent != NULL)
+		wr = work_of(background->judge.plan, background->plan->flow, background->plan->bytes);
+	if (device->ops->post_send(device, background->plan->flow, &wr) != 0)
 		background->failed = true;
+	else
+		background->posted++;
+}
+
+void
+background_wake(struct background *background, struct device *device, uint64_t now_ps)
+{
+	background->wake_ps = TIME_NEVER;
+	while (!background->failed && background->posted < background->plan->depth)
+		background_post(background, device);
+	if (background->posted == 0)
 		return;
-	}
-	background->sending = true;
 	if (background->judge.agent != NULL) {
 		struct plan_judged judged = plan_judged_background(background->judge.plan, background->plan);
 
 		judged_started(&background->judge, &judged, now_ps);
 	}
-	if (!background->started)
-		background->start_ps = now_ps;
+	background->start_ps = now_ps;
 	background->started = true;
 }
 
 void
 background_sent(struct background *background, struct device *device, const struct wc *wc)
 {
-	background->sending = false;
 	background->messages++;
 	background->end_ps = wc->time_ps;
 	background->retransmits += wc->retransmits;
@@ -206,16 +232,15 @@ background_sent(struct background *background, struct device *device, const stru
 
 		judged_complete(&background->judge, &judged, device, background->start_ps, wc);
 	}
-	if (background->plan->repeat && wc->time_ps < background->plan->until_ps)
-		background_wake(background, device, wc->time_ps);
+	if (background->plan->repeat && !background->failed && wc->time_ps < background->plan->until_ps)
+		background_post(background, device);
 }
 
 void
 background_failed(struct background *background, const struct wc *wc)
 {
-	background->sending = false;
 	background->failed = true;
-	background->acked_bytes = wc->bytes;
+	background->acked_bytes += wc->bytes;
 	judged_failed(&background->judge);
 }
 
@@ -224,21 +249,22 @@ background_close(struct background *background, struct device *device, uint64_t 
 {
 	struct qp_state qp = { .acked_bytes = background->acked_bytes };
 
-	if (background->sending) {
+	if (background_sending(background)) {
 		device->ops->query_qp(device, background->plan->flow, &qp);
 		background->acked_bytes = qp.acked_bytes;
 	}
 	if (background->judge.agent != NULL && background->messages == 0 && background->plan->start_ps <= now_ps) {
 		struct plan_judged judged = plan_judged_background(background->judge.plan, background->plan);
 
-		judged_open(&background->judge, &judged, device, background->start_ps, &qp, now_ps);
+		judged_open(&background->judge, &judged, device, background->start_ps, &qp, background_sending(background),
+			    now_ps);
 	}
 }
 
 bool
 background_open(const struct background *background)
 {
-	return !background->failed && (background->sending || background->wake_ps != TIME_NEVER);
+	return !background->failed && (background_sending(background) || background->wake_ps != TIME_NEVER);
 }
 
 /* Flows that are judged. */
@@ -259,6 +285,7 @@ judged_started(const struct judge *judge, const struct plan_judged *flow, uint64
 		.base_rtt_ps = plan->of[flow->flow].base_rtt_ps,
 		.least_rtt_ps = plan->least_rtt_ps,
 		.most_rtt_ps = plan->most_rtt_ps,
+		.ack_wait_ps = plan->of[flow->flow].ack_wait_ps,
 		.expect_ps = flow->ideal_ps,
 		.start_ps = now_ps,
 		.notify_flow = AGENT_NONE,
@@ -296,8 +323,8 @@ judged_complete(const struct judge *judge, const struct plan_judged *flow, struc
 	result.acked_bytes = flow->bytes;
 	result.end_ps = wc->time_ps;
 	result.retransmits = wc->retransmits;
-	result.times = wc->times;
-	monitor_report(device->ops->records(device), &result, wc->time_ps);
+	monitor_audit(judge->audit, &result, &wc->times, wc->time_ps);
+	monitor_report(device->ops->records(device), &result, &wc->times, wc->time_ps);
 }
 
 /* Its queue pair is in error. */
@@ -308,18 +335,25 @@ judged_failed(const struct judge *judge)
 		agent_step_failed(judge->agent, judge->slot);
 }
 
-/* The run ends, and it is open. @param state  of its queue pair, zero where it has not begun; so is start_ps */
+/*
+ * The run ends, and it is open.
+ * @param state    of its queue pair, zero where it has not begun; so is start_ps
+ * @param sending  its queue pair has it now
+ */
 static void
 judged_open(const struct judge *judge, const struct plan_judged *flow, struct device *device, uint64_t start_ps,
-	    const struct qp_state *state, uint64_t now_ps)
+	    const struct qp_state *state, bool sending, uint64_t now_ps)
 {
 	struct step_result result = result_of(judge, flow, start_ps);
+	struct send_times times = { 0 };
 
 	if (judge->agent == NULL)
 		return;
+	if (sending)
+		device->ops->query_times(device, flow->flow, &times);
 	result.acked_bytes = state->acked_bytes;
 	result.retransmits = state->retransmits;
-	result.times = state->times;
 	result.open = true;
-	monitor_report(device->ops->records(device), &result, now_ps);
+	monitor_audit(judge->audit, &result, &times, now_ps);
+	monitor_report(device->ops->records(device), &result, &times, now_ps);
 }

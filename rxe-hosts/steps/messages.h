@@ -8,6 +8,7 @@
 
 #include "rxe-hosts/agent/agent.h"
 #include "rxe-hosts/device/device.h"
+#include "rxe-hosts/monitor/monitor.h"
 #include "workload/plan.h"
 
 /*
@@ -19,6 +20,7 @@
 struct judge {
 	const struct plan *plan;
 	struct agent *agent;
+	struct ledger_audit *audit;
 	uint32_t slot;
 };
 
@@ -29,17 +31,17 @@ judged_rtt(const struct judge *judge, uint64_t rtt_ps, uint64_t now_ps)
 		agent_rtt(judge->agent, judge->slot, rtt_ps, now_ps);
 }
 
-/* A background flow at its source host: posts a message at its start time, or one after the other. */
+/* A background flow at its source host: posts a message at its start time, or keeps as many open as its depth. */
 
 struct background {
 	const struct plan_background *plan;
-	uint64_t wake_ps;     /* when to post; TIME_NEVER */
-	uint64_t start_ps;    /* of the first message; valid if started */
-	uint64_t end_ps;      /* of the last complete message */
-	uint64_t messages;    /* complete */
-	uint64_t acked_bytes; /* of a message that failed, or was open at the close */
+	uint64_t wake_ps;          /* when to post; TIME_NEVER */
+	uint64_t start_ps;         /* of the first message; valid if started */
+	uint64_t end_ps;           /* of the last complete message */
+	uint64_t posted, messages; /* those posted; those complete */
+	uint64_t acked_bytes;      /* of messages that failed, or were open at the close */
 	uint64_t retransmits;
-	bool started, sending, failed;
+	bool started, failed;
 	struct judge judge; /* agent NULL: it is not judged */
 };
 
@@ -49,6 +51,12 @@ void background_sent(struct background *background, struct device *device, const
 void background_failed(struct background *background, const struct wc *wc);
 /* The end of the run: bytes of the open message that are acknowledged. */
 void background_close(struct background *background, struct device *device, uint64_t now_ps);
+static inline bool
+background_sending(const struct background *background)
+{
+	return !background->failed && background->posted != background->messages;
+}
+
 /* Whether there is something left to send. */
 bool background_open(const struct background *background);
 
@@ -62,11 +70,13 @@ struct message {
 struct connection {
 	uint32_t at; /* message in flight, or the next one; PLAN_NONE: none left */
 	bool sending, failed;
+	uint64_t acked_bytes; /* of the message at "at", which failed or was open at the close */
 };
 
 struct messages {
 	const struct plan *plan;
-	struct agent *agent;            /* NULL: not watched */
+	struct agent *agent; /* NULL: not watched */
+	struct ledger_audit *audit;
 	uint32_t first_slot;            /* the agent's, of the first connection */
 	uint32_t first, count;          /* of the plan's, those of this host */
 	uint32_t due;                   /* number of them whose arrival time has passed */
@@ -84,7 +94,7 @@ void messages_fini(struct messages *messages);
  * They are judged: an agent watches them.
  * @param first_slot  its first one of nconnections
  */
-void messages_watch(struct messages *messages, struct agent *agent, uint32_t first_slot);
+void messages_watch(struct messages *messages, struct agent *agent, struct ledger_audit *audit, uint32_t first_slot);
 
 /* @return arrival time of the next one; TIME_NEVER */
 uint64_t messages_next_ps(const struct messages *messages);

@@ -53,7 +53,8 @@ payload_fill(struct step_engine *engine, const struct step_rank *rank, uint32_t 
 	const struct plan_collective *c = &engine->plan->collectives[rank->collective];
 
 	if (c->real)
-		coll_data_fill(vector_of(engine, rank, iteration), c->schedule, c->type, rank->rank, iteration);
+		coll_data_fill(vector_of(engine, rank, iteration), c->schedule, coll_data_type(c->type, c->schedule),
+			       rank->rank, iteration);
 }
 
 uint64_t
@@ -63,7 +64,8 @@ payload_wrong(const struct step_engine *engine, const struct step_rank *rank)
 
 	if (!c->verify)
 		return 0;
-	return coll_data_wrong(vector_of(engine, rank, rank->iteration), c->schedule, c->type, rank->rank, rank->iteration);
+	return coll_data_wrong(vector_of(engine, rank, rank->iteration), c->schedule, coll_data_type(c->type, c->schedule),
+			       rank->rank, rank->iteration);
 }
 
 void
@@ -78,7 +80,8 @@ payload_local(struct step_engine *engine, const struct step_rank *rank, uint32_t
 		return;
 	memory = vector_of(engine, rank, rank->iteration);
 	if (at->reduce)
-		coll_data_reduce(memory + at->dst_elems * elem, memory + at->src_elems * elem, c->type, at->count_elems);
+		coll_data_reduce(memory + at->dst_elems * elem, memory + at->src_elems * elem,
+				 coll_data_type(c->type, c->schedule), at->count_elems);
 	else
 		memmove(memory + at->dst_elems * elem, memory + at->src_elems * elem, at->count_elems * elem);
 }
@@ -159,7 +162,7 @@ payload_accept(void *ctx, uint32_t flow, uint32_t imm_value, uint64_t remote_off
 			engine->unexpected++;
 			return;
 		}
-		coll_data_reduce(engine->region + remote_offset, src, c->type, bytes / elem);
+		coll_data_reduce(engine->region + remote_offset, src, coll_data_type(c->type, c->schedule), bytes / elem);
 	} else {
 		memcpy(engine->region + remote_offset, src, bytes);
 	}

@@ -6,15 +6,20 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "common/minmax.h"
 #include "common/tag.h"
 #include "common/units.h"
+#include "common/wire/detection.h"
 #include "workload/plan.h"
 
 static void complete(struct step_engine *engine, struct step_rank *rank, uint32_t chain, uint64_t now_ps);
 static void try_finish(struct step_engine *engine, struct step_rank *rank, struct step_ref last, uint64_t now_ps);
 
 static void step_computed(struct step_engine *engine, struct step_rank *rank, uint32_t chain, uint64_t now_ps);
-static void step_report(struct step_engine *engine, const struct step_result *result, uint64_t now_ps);
+static void step_report(struct step_engine *engine, const struct step_rank *rank, const struct step_result *result,
+			const struct send_times *times, uint64_t now_ps);
+
+static const struct send_times no_times; /* of a local step */
 static void turns_completed(struct step_engine *engine, struct step_rank *rank, struct step_ref last, uint64_t now_ps);
 
 int
@@ -36,9 +41,8 @@ step_rank_init(struct step_rank *rank, const struct plan *plan, uint32_t collect
 	rank->iterations = calloc(c->iterations, sizeof(*rank->iterations));
 	if (rank->chains == NULL || rank->flying == NULL || rank->in == NULL || rank->iterations == NULL)
 		return -ENOMEM;
-	for (uint32_t f = c->first_flow; f < c->first_flow + c->nflows; f++)
-		if (plan->of[f].peer == index)
-			rank->in[plan->of[f].in].step = plan->of[f].first_step;
+	for (uint32_t i = 0; i < at->nin; i++)
+		rank->in[i].step = plan->of[c->in_flows[at->first_in + i]].first_step;
 	return 0;
 }
 
@@ -155,6 +159,30 @@ chain_of(const struct step_rank *rank, const struct wc *wc)
 	return chains->chain_of[coll_step_index(chains->schedule, rank->rank, (uint32_t)wc->wr_id)];
 }
 
+/*
+ * A device that keeps no ledger: of the step's time its frames' on an idle path, and the path, are known as planned. All
+ * else is unknown.
+ */
+static struct send_times
+with_plan(const struct step_engine *engine, const struct step_result *result, const struct send_times *times)
+{
+	const struct plan *plan = engine->plan;
+	const struct plan_collective *c = &plan->collectives[result->collective];
+	const struct plan_step *known = &c->steps[plan_at(c, result->rank, result->step)];
+	const struct plan_flow *of = &plan->of[known->flow];
+	uint64_t took_ps = result->end_ps - result->start_ps;
+	struct send_times all = *times;
+
+	if (engine->config.detection->policy == REC_POLICY_OFF || all.ledger_ps[LEDGER_WIRE] != 0)
+		return all;
+	all.ledger_ps[LEDGER_WIRE] = min_u64(took_ps, known->ideal_ps - min_u64(known->ideal_ps, of->base_rtt_ps));
+	took_ps -= all.ledger_ps[LEDGER_WIRE];
+	all.ledger_ps[LEDGER_THERE] = min_u64(took_ps, of->there_ps);
+	took_ps -= all.ledger_ps[LEDGER_THERE];
+	all.ledger_ps[LEDGER_BACK] = min_u64(took_ps, of->base_rtt_ps - of->there_ps);
+	return all;
+}
+
 void
 step_rank_sent(struct step_engine *engine, struct step_rank *rank, const struct wc *wc)
 {
@@ -171,13 +199,15 @@ step_rank_sent(struct step_engine *engine, struct step_rank *rank, const struct 
 		.start_ps = at->start_ps,
 		.end_ps = wc->time_ps,
 		.retransmits = wc->retransmits,
-		.times = wc->times,
 	};
+	struct send_times times;
 
 	assert(at->state == CHAIN_SENDING && wc->wr_id == step);
 	result.acked_bytes = result.bytes;
 	engine->sending--;
-	step_report(engine, &result, wc->time_ps);
+	monitor_audit(&engine->audit, &result, &wc->times, wc->time_ps);
+	times = with_plan(engine, &result, &wc->times);
+	step_report(engine, rank, &result, &times, wc->time_ps);
 	agent_step_completed(&engine->agent, rank->first_slot + chain, wc->retransmits, wc->time_ps);
 	complete(engine, rank, chain, wc->time_ps);
 }
@@ -203,7 +233,7 @@ step_computed(struct step_engine *engine, struct step_rank *rank, uint32_t chain
 	assert(at->state == CHAIN_COMPUTING);
 	result.acked_bytes = result.bytes;
 	payload_local(engine, rank, step);
-	step_report(engine, &result, now_ps);
+	step_report(engine, rank, &result, &no_times, now_ps);
 	complete(engine, rank, chain, now_ps);
 }
 
@@ -341,6 +371,8 @@ post(struct step_engine *engine, struct step_rank *rank, uint32_t chain, uint32_
 		.bytes = watched.bytes,
 		.local_offset = payload_offset(c, rank->rank, rank->iteration, at->src_elems),
 		.remote_offset = payload_offset(c, at->peer, rank->iteration, at->dst_elems),
+		.there_ps = engine->plan->of[flow].there_ps,
+		.back_ps = engine->plan->of[flow].base_rtt_ps - engine->plan->of[flow].there_ps,
 		.imm = imm_encode(rank->iteration, step),
 		.tag = engine->plan->of[flow].measured ? tag_make(rank->iteration) : 0,
 	};
@@ -397,7 +429,8 @@ waits_for(const struct step_rank *rank, uint32_t chain)
 
 /* @return false: the chain has nothing to do any more */
 static bool
-open_step(const struct step_engine *engine, const struct step_rank *rank, uint32_t chain, struct step_result *result)
+open_step(const struct step_engine *engine, const struct step_rank *rank, uint32_t chain, struct step_result *result,
+	  struct send_times *times)
 {
 	const struct plan_collective *c = rank_collective(engine, rank);
 	const struct step_chain *at = &rank->chains[chain];
@@ -406,6 +439,7 @@ open_step(const struct step_engine *engine, const struct step_rank *rank, uint32
 
 	if (step == 0)
 		return false;
+	*times = no_times;
 	*result = (struct step_result){
 		.collective = rank->collective,
 		.iteration = rank->iteration,
@@ -420,14 +454,14 @@ open_step(const struct step_engine *engine, const struct step_rank *rank, uint32
 	if (at->state == CHAIN_FAILED) {
 		result->acked_bytes = at->failure.bytes;
 		result->retransmits = at->failure.retransmits;
-		result->times = at->failure.times;
+		*times = at->failure.times;
 	} else if (at->state == CHAIN_SENDING) {
 		struct qp_state qp;
 
 		engine->device->ops->query_qp(engine->device, result->flow, &qp);
 		result->acked_bytes = qp.acked_bytes;
 		result->retransmits = qp.retransmits;
-		result->times = qp.times;
+		engine->device->ops->query_times(engine->device, result->flow, times);
 	}
 	return true;
 }
@@ -436,18 +470,35 @@ void
 step_rank_close(struct step_engine *engine, struct step_rank *rank, uint64_t now_ps)
 {
 	struct step_result result;
+	struct send_times times;
 
-	for (uint32_t chain = 0; rank->state != RANK_DONE && chain < rank_chains(rank); chain++)
-		if (open_step(engine, rank, chain, &result))
-			step_report(engine, &result, now_ps);
+	for (uint32_t chain = 0; rank->state != RANK_DONE && chain < rank_chains(rank); chain++) {
+		const struct step_chain *at = &rank->chains[chain];
+
+		if (!open_step(engine, rank, chain, &result, &times))
+			continue;
+		monitor_audit(&engine->audit, &result, &times, at->state == CHAIN_FAILED ? at->failure.time_ps : now_ps);
+		step_report(engine, rank, &result, &times, now_ps);
+	}
 }
 
 static void
-step_report(struct step_engine *engine, const struct step_result *result, uint64_t now_ps)
+step_report(struct step_engine *engine, const struct step_rank *rank, const struct step_result *result,
+	    const struct send_times *times, uint64_t now_ps)
 {
-	assert(engine->nresults < engine->results_cap);
-	engine->results[engine->nresults++] = *result;
-	monitor_report(engine->device->ops->records(engine->device), result, now_ps);
+	assert(engine->ndone < engine->done_cap);
+	engine->done[engine->ndone++] = (struct step_done){
+		.start_ps = result->start_ps,
+		.end_ps = result->end_ps,
+		.waited_for = result->waited_for,
+		.slot = rank->slot,
+		.iteration = result->iteration,
+		.step = result->step,
+		.unacked_bytes = (uint32_t)(result->bytes - result->acked_bytes),
+		.retransmits = result->retransmits & INT32_MAX,
+		.open = result->open,
+	};
+	monitor_report(engine->device->ops->records(engine->device), result, times, now_ps);
 }
 
 /* In which order a rank takes part in the collectives of its job (struct plan_collective.after). */

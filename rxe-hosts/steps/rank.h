@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The state machine of one rank of one collective, inside the step engine.
+ * The state machine of one rank of one collective, inside the step engine: rank.c is the machine, payload.c the contents
+ * of its messages. engine.c owns the engine, calls both for events of the device, and is called where a rank is ready.
  * Of each of its chains one step is in flight, or none: a chain's next step starts when the one in front of it is
  * complete (its last ACK is in, or it has been computed) and all its dependencies on other chains are complete. An
  * iteration is complete when all steps are and all messages received; the next one starts when the rank has completed
  * its share of all collectives of the job, a gap later, without a barrier. That is safe with two vectors a rank, used
  * in turn, because a message of iteration i + 2 waits for a rank whose end of iteration i + 1 depends on the receiver's
- * start of it (collectives/closing.h). The receiver had then completed iteration i, checked that vector and filled it
+ * start of it (collectives/schedule.h). The receiver had then completed iteration i, checked that vector and filled it
  * for i + 2 before. Messages are at most one iteration early, for the same reason.
  */
 #pragma once
@@ -105,6 +106,19 @@ struct step_ready {
 	uint32_t slot, chain;
 };
 
+/* A step that is over, or open at the end of the run, as steps.csv has it: what the plan does not know of it. */
+struct step_done {
+	uint64_t start_ps, end_ps;
+	struct step_ref waited_for;
+	uint32_t slot; /* of the host's ranks */
+	uint32_t iteration, step;
+	uint32_t unacked_bytes; /* a message has 2^31 at most */
+	uint32_t retransmits : 31;
+	bool open : 1;
+};
+
+_Static_assert(sizeof(struct step_done) == 48, "a run has millions of them");
+
 struct step_engine {
 	struct device_client client;
 	struct device *device;
@@ -124,10 +138,11 @@ struct step_engine {
 	struct messages messages;
 	uint8_t *region; /* NULL: synthetic payload */
 	uint64_t region_bytes;
-	struct step_result *results; /* [results_cap], enough for every step of the run */
-	size_t nresults, results_cap;
+	struct step_done *done; /* [done_cap], enough for every step of the run */
+	size_t ndone, done_cap;
 	uint64_t timer_ps; /* as set in the device */
 	uint64_t unexpected;
+	struct ledger_audit audit;
 	bool closed;
 };
 

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """embed.py OUT.c switch FILE... host FILE...: profiles of switches and hosts as C: their names, first lines and texts."""
 import pathlib
+import re
 import sys
 
 AUTO = {
-    "switch": "a real one by the topology's fastest link: trident3 up to 100 Gbps, spectrum2 up to 200, tomahawk5 above",
-    "host": "a real one by the topology's fastest link: cx6dx up to 100 Gbps, cx7 up to 400, thor-ultra above",
+    "switch": "a real one by the topology's fastest link: trident3 up to 100 Gbps, spectrum2 up to 200, tomahawk5 above; ns3 where hosts have their own kernel",
+    "host": "a real one by the topology's fastest link: cx6dx up to 100 Gbps, cx7 up to 400, thor-ultra above; ns3 where hosts have their own kernel",
 }
 
 
@@ -21,7 +22,9 @@ def profiles(kind, files):
         text = file.read_text(encoding="ascii")
         what = text.splitlines()[0].removeprefix("// ").removesuffix(".")
         lines = "\n".join(f"\t\t{literal(line)}" for line in text.splitlines(keepends=True))
-        rows.append(f"\t{{ .name = \"{file.stem}\", .file = \"scenario/profiles/{kind}/{file.name}\", .text =\n{lines} }},")
+        chip = re.search(r"^  buffer = (\d+);", text, re.M)
+        rows.append(f"\t{{ .name = \"{file.stem}\", .file = \"scenario/profiles/{kind}/{file.name}\", "
+                    f".buffer_bytes = {chip[1] if chip else 0}, .text =\n{lines} }},")
         words.append(f"\t{{ .name = \"{file.stem}\", .value = {number}, .doc = {literal(what)} }},")
     return [f"const struct profile {kind}_profiles[] = {{", *rows, "\t{ 0 },\n};\n",
             f"const struct cfg_choice {kind}_profile_choices[] = {{", *words, "\t{ 0 },\n};\n"]

@@ -7,8 +7,9 @@
     print([(r.time_ps, r.node, r["port"], r["depth_max"])
            for r in rocelab_records.read("out/case-study/records.bin") if r.type == "PORT_ROW"])
 
-A Record has type, node, time_ps, seq and event, and by record["NAME"] the fields that docs/wire-records.md lists. A Reader takes bytes in any
-portions and knows the names of nodes, ports and flows that it has read. Session: a diagnoser's run (docs/bring-your-own.md).
+A Record has type, node, time_ps, seq and event, by record["NAME"] the fields that docs/wire-records.md lists, and its bytes, as no
+frame has them, in data. A Reader takes bytes in any portions and knows the names of nodes, ports and flows that it has read. Session: a
+diagnoser's run (docs/bring-your-own.md).
 """
 import collections
 import json
@@ -19,7 +20,7 @@ import struct
 import sys
 
 # ---- made of common/wire by tests/wire/record_tables.py --renew ----
-VERSION = 17
+VERSION = 22
 KINDS = {
     1: ("RUN", 120, "24 name char[32], 56 policy u32, 60 detections u32, 64 rtt_percent u32, 68 epochs_kept u32, "
         "72 epoch_ps u64, 80 budget_bps u64, 88 frame_bytes u32, 92 payload_bytes u32, 96 ack_bytes u32, "
@@ -32,7 +33,7 @@ KINDS = {
         "112 job_name char[32], 144 group_ranks u32, 148 reserved u32"),
     5: ("SCHEDULE", 120, "24 collective u32, 28 iteration u32, 32 step u32, 36 rank u32, 40 flow tuple, 56 bytes u64, "
         "64 peer u32, 68 channel u32, 72 own_step u32, 76 depends_rank u32, 80 depends_step u32, 84 depends u32, "
-        "88 ideal_ps u64, 96 expect_ps u64, 104 base_rtt_ps u64, 112 prio u32, 116 reserved u32"),
+        "88 ideal_ps u64, 96 expect_ps u64, 104 base_rtt_ps u64, 112 prio u32, 116 spread_ns u32"),
     6: ("ROUTE", 48, "24 flow tuple, 40 hop u16, 42 port u16, 44 reverse u16, 46 ecmp u16"),
     7: ("ECMP", 48, "24 set u32, 28 sprayed u32, 32 ports_0 u64, 40 ports_1 u64"),
     8: ("FOLLOW", 32, "24 collective u32, 28 after u32"),
@@ -48,10 +49,13 @@ KINDS = {
         "80 pinglist_ps u64"),
     13: ("TRACER", 48, "24 rtt_ps u64, 32 period_ps u64, 40 connections u16, 42 first_hop u16, 44 processes u16, "
         "46 threads u16"),
-    16: ("STEP", 136, "24 collective u32, 28 iteration u32, 32 step u32, 36 rank u32, 40 waited_collective u32, "
+    14: ("SETTING", 128, "24 text char[96], 120 continued u32, 124 reserved u32"),
+    16: ("STEP", 232, "24 collective u32, 28 iteration u32, 32 step u32, 36 rank u32, 40 waited_collective u32, "
         "44 waited_rank u32, 48 waited_step u32, 52 retransmits u32, 56 bytes u64, 64 acked_bytes u64, 72 start_ps u64, "
-        "80 end_ps u64, 88 open u32, 92 waited_ns u32, 96 rtt_min_ps u64, 104 rtt_mean_ps u64, 112 paced_ps u64, "
-        "120 stalled_ps u64, 128 rtt_samples u32, 132 naks u32"),
+        "80 end_ps u64, 88 open u32, 92 waited_ns u32, 96 rtt_min_ps u64, 104 rtt_mean_ps u64, 112 rtt_samples u32, "
+        "116 naks u32, 120 wire_ps u64, 128 there_ps u64, 136 back_ps u64, 144 paced_ps u64, 152 window_ps u64, "
+        "160 late_ps u64, 168 paused_ps u64, 176 nak_ps u64, 184 timeout_ps u64, 192 early_ps u64, 200 reordered_ps u64, "
+        "208 nic_ps u64, 216 peer_ps u64, 224 behind_ps u64"),
     17: ("TRIGGER", 80, "24 flow tuple, 40 collective u32, 44 iteration u32, 48 step u32, 52 cause u32, 56 rtt_ps u64, "
         "64 threshold_ps u64, 72 remaining u32, 76 rank u32"),
     18: ("NOTIFY", 48, "24 to u32, 28 collective u32, 32 iteration u32, 36 step u32, 40 detections u32, 44 rank u32"),
@@ -103,12 +107,16 @@ KINDS = {
         "64 out_port u16, 66 result u16, 68 reserved u32"),
     45: ("TRACE_ROUND", 72, "24 start_ps u64, 32 sent_bytes u64, 40 received_bytes u64, 48 round u32, 52 flows u32, "
         "56 traced u32, 60 questions u32, 64 connections u32, 68 complete u16, 70 reserved u16"),
+    46: ("WATCHDOG", 48, "24 port u16, 26 prio u16, 28 event u16, 30 action u16, 32 since_ps u64, 40 packets u64 count"),
+    47: ("LINK_RATE", 40, "24 port u16, 26 reserved16 u16, 28 reserved u32, 32 rate_bps u64"),
     48: ("GAP", 56, "24 kind u32, 28 dropped u32, 32 dropped_bytes u64 count, 40 from_ps u64, 48 to_ps u64"),
     49: ("END", 168, "24 reason u16, 26 recording_errno u16, 28 at_node u32, 32 end_ps u64, 40 offered_bytes u64, "
         "48 sent_bytes u64, 56 offered_records u64, 64 sent_records u64, 72 deferred_records u64, 80 dropped_records u64, "
         "88 polling_packets u64, 96 polling_bytes u64, 104 notification_packets u64, 112 notification_bytes u64, "
         "120 detections u64, 128 kept_reports u64, 136 kept_bytes u64, 144 collected_reports u64, "
         "152 collected_bytes u64, 160 clock_error_ps u64"),
+    50: ("FLOW_SEEN", 80, "24 flow tuple, 40 port u16, 42 reserved16 u16, 44 reserved u32, 48 first_ps u64, "
+        "56 last_ps u64, 64 packets u64 count, 72 bytes u64 count"),
 }
 VALUES = {
     "RUN.policy": "off, vedrfolnir, vedrfolnir-poster, hawkeye-minr, hawkeye-maxr, full-polling, "
@@ -118,7 +126,8 @@ VALUES = {
     "COLLECTIVE.op": "allgather, reducescatter, allreduce, alltoall, alltoallv, broadcast, reduce, sendrecv, custom, "
         "flows".split(", "),
     "TRIGGER.cause": "rtt, stall, throttle, resent, lag".split(", "),
-    "DROP_ROW.reason": "injected, corrupt, link_down, ttl, no_route, blackhole, queue_full, no_buffer".split(", "),
+    "DROP_ROW.reason": "injected, corrupt, link_down, ttl, no_route, blackhole, queue_full, no_buffer, mtu, "
+        "watchdog".split(", "),
     "MONITOR.prediction": "analytical, measured, learned, simulated".split(", "),
     "MONITOR.detector": "threshold, noise, pooled".split(", "),
     "VOLUME_ALARM.place": "local, remote, pair".split(", "),
@@ -141,7 +150,7 @@ Flow = collections.namedtuple("Flow", "src_ip dst_ip sport dport")
 _Field = collections.namedtuple("_Field", "name at width what")  # tuple, text, count, end or None
 
 
-def _fields(text):
+def fields_of(text):
     """[_Field] of a kind's row: "24 name char[32], 56 policy u32, 40 packets u64 count"."""
     found = []
     for part in text.split(", "):
@@ -152,23 +161,23 @@ def _fields(text):
     return found
 
 
-_KINDS = {number: (name, size, _fields(text)) for number, (name, size, text) in KINDS.items()}
+_KINDS = {number: (name, size, fields_of(text)) for number, (name, size, text) in KINDS.items()}
 _BY_NAME = {number: {field.name: field for field in fields} for number, (_, _, fields) in _KINDS.items()}
 
 
 class Record:
     """One record: its header's type, node, time_ps, seq and event as attributes, its type's fields as items."""
-    __slots__ = ("type", "node", "time_ps", "seq", "event", "fields", "_data")
+    __slots__ = ("type", "node", "time_ps", "seq", "event", "fields", "data")
 
     def __init__(self, data, offset):
         number, size, self.node, self.time_ps, self.seq, self.event = _HEADER.unpack_from(data)
         if number not in _KINDS or size != _KINDS[number][1]:
             raise ValueError(f"byte {offset}: a record of type {number} and {size} bytes, which version {VERSION} has not")
-        self.type, self.fields, self._data = _KINDS[number][0], _BY_NAME[number], bytes(data)
+        self.type, self.fields, self.data = _KINDS[number][0], _BY_NAME[number], bytes(data)
 
     def __getitem__(self, name):
         _, at, width, what = self.fields[name]
-        raw = self._data[at:at + width]
+        raw = self.data[at:at + width]
         if what == "tuple":
             return Flow(*_TUPLE.unpack(raw)[:4])
         if what == "text":
@@ -262,6 +271,11 @@ class _Frame:
             raise ValueError(f"byte {self.offset}: a frame that cannot be unpacked: {error!r}") from error
 
 
+def unpack(piece, offset=0):
+    """The records of a piece of a stream: those of a frame, or itself. offset: of the piece, for errors."""
+    return _Frame(piece, offset).records() if _HEADER.unpack_from(piece)[0] == _FRAME else (Record(piece, offset),)
+
+
 class Reader:
     """Decodes a stream. bytes: fed so far; nodes: names by number; hosts: names by address."""
 
@@ -281,7 +295,7 @@ class Reader:
             if len(self._held) < size:
                 return
             at, piece = self._at, self._take(size)
-            for record in _Frame(piece, at).records() if number == _FRAME else (Record(piece, at),):
+            for record in unpack(piece, at):
                 self._learn(record)
                 yield record
 

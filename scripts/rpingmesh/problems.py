@@ -3,6 +3,7 @@
 import dataclasses
 
 PERIOD_S = 20            # of analysis, at factor 1
+ALPHA = 0.125            # share of the free buffer that one ingress may use before it pauses
 BUFFER = '32MB'          # of a switch: as large as of those that the paper's cluster may have
 
 
@@ -46,7 +47,7 @@ def one_way(at, period_s, _rate):
 
 
 # Senders fill a queue as far as their windows let them.
-UNCONTROLLED = 'host = { cc = "none"; window = "64KB"; };\n'
+UNCONTROLLED = 'host = { cc = "none"; window = "64KB"; ack_every = 1; };\n'
 
 
 def unbound(rate):
@@ -133,7 +134,7 @@ def scenario(problem, factor):
                           for fault in problem.faults)
     return (f'// {problem.title}\nname = "{problem.key}";\n'
             f'topology = {{ kind = "leaf-spine"; leaves = 4; spines = 4; hosts_per_leaf = 4; rate = "{gbps}Gbps"; delay = "1us"; }};\n'
-            f'switch = {{ buffer = "{BUFFER}"; }};\n'
+            f'switch = {{ buffer = "{BUFFER}"; pfc = {{ alpha = {ALPHA}; }}; }};\n'
             f'pingmesh = {{ enabled = true; time_factor = {factor}; duration = {seconds(problem.end * period_s + 6 * factor)}; }};\n'
             f'limits = {{ virtual_time = {seconds(8 * period_s)}; stall = {seconds(8 * period_s)}; }};\n'
             + (f'faults = (\n  {faults}\n);\n' if faults else '')

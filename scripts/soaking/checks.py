@@ -47,7 +47,7 @@ def whole_files(folder, killed=False):
     """Every file is complete, however the programs ended. @param killed  incomplete ones may be left,
     under a temporary name, until the next run"""
     for path in sorted(folder.rglob('*')):
-        if not path.is_file() or (killed and half_made(path)):
+        if not path.is_file() or (killed and (half_made(path) or path.name == 'live.lock')):
             continue
         data = path.read_bytes()
         if path.suffix == '.json':
@@ -56,7 +56,7 @@ def whole_files(folder, killed=False):
             require(data.rstrip().endswith(b'</html>'), f'{path.name} is cut', data[-80:])
         elif path.suffix in ('.csv', '.dot', '.txt', '.cfg'):
             require(data.endswith(b'\n'), f'{path.name} is cut', data[-80:])
-        require(path.suffix in ('.json', '.html', '.csv', '.dot', '.txt', '.cfg', '.bin', '.pcapng', '.log'),
+        require(path.suffix in ('.json', '.html', '.csv', '.dot', '.txt', '.cfg', '.bin', '.pcapng', '.log', '.sqlite'),
                 'an unknown file', path)
 
 

@@ -54,6 +54,8 @@ class Maker(scenarios.Maker):
     def scenario(self):
         rng = self.rng
         self._parameters()
+        for group in ('switch', 'host') if rng.random() < 0.2 else ():
+            self.groups.setdefault(group, {})['profile'] = 'ns3'
         self._transport()
         balancing = rng.choice(('ecmp', 'ecmp', 'random', 'round-robin', 'adaptive', 'flowlet'))
         if balancing != 'ecmp' or rng.random() < 0.5:
@@ -75,8 +77,10 @@ class Maker(scenarios.Maker):
     def _transport(self):
         rng, host = self.rng, self.groups.setdefault('host', {})
         host['mtu'] = self.mtu
-        host['cc'] = rng.choice(('dcqcn', 'dcqcn', 'hpcc', 'swift', 'timely', 'none'))
-        host['window'] = rng.choice(('bdp', 'bdp', 'bdp', 'none', '64KB', '1MB'))
+        if rng.random() < 0.6:  # else as the profile has it
+            host['cc'] = rng.choice(('dcqcn', 'dcqcn', 'hpcc', 'swift', 'timely', 'none'))
+        if rng.random() < 0.6:
+            host['window'] = rng.choice(('bdp', 'bdp', 'bdp', 'none', '64KB', '1MB'))
         if rng.random() < 0.2:
             host['ip_version'] = 6
         if rng.random() < 0.3:
@@ -106,8 +110,10 @@ class Maker(scenarios.Maker):
                 rows[-1]['group'] = rng.choice(('tp', 'dp'))
             if i and rng.random() < 0.5:
                 rows[-1]['after'] = '[]'
+        compute_s, usual = rng.choice((0, 1, 5)) * self._step_s(), rng.choice(('none', 'uniform', 'normal'))
+        jitter = {'kind': usual, 'spread': scenarios.ns(compute_s * rng.choice((0.01, 0.1)) + 1e-9)} if usual != 'none' else {}
         return {'name': f'job{number}', 'ranks': clean_fabrics.words(ranks), 'dims': dims, 'iterations': iterations,
-                'compute': scenarios.ns(rng.choice((0, 1, 5)) * self._step_s()), 'collectives': rows}
+                'compute': scenarios.ns(compute_s), 'jitter': jitter, 'collectives': rows}
 
     def _beside(self, jobs, collectives, balancing):
         """Systems that watch besides the policy, each with what it needs, at times without."""
@@ -150,6 +156,7 @@ class Maker(scenarios.Maker):
 def job_text(job):
     keys = {key: job[key] for key in ('name', 'ranks', 'iterations', 'compute')}
     dims = f'dims = ( {", ".join(map(scenarios.literal, job["dims"]))} ); ' if job['dims'] else ''
+    dims += f'jitter = {scenarios.element(job["jitter"])}; ' if job['jitter'] else ''
     rows = ',\n    '.join(map(scenarios.element, job['collectives']))
     return f'  {scenarios.element(keys)[:-1]}{dims}collectives = (\n    {rows} ); }}'
 

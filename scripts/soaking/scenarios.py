@@ -14,7 +14,7 @@ ODD_MTUS = (1, 2, 8, 40, 64, 1000, 1300, 9000)  # with an overhead of their own 
 
 FAULTS = ('pfc-storm', 'loss', 'corruption', 'link-down', 'misroute', 'blackhole', 'fib-corruption', 'delay', 'slow-host', 'acl',
           'missing-route', 'ecmp-imbalance', 'pfc-headroom', 'rnic-down', 'rnic-no-gid', 'rnic-no-routes', 'dma-detour',
-          'pcie-downgrade', 'host-down')
+          'pcie-downgrade', 'slow-receiver', 'host-down', 'link-rate')
 FAULTS_OF_AGENTS = ('cpu-overload', 'agent-restart')
 ALGORITHMS = {
     'allgather': ('ring', 'ring', 'halving-doubling', 'binomial-tree'), 'reducescatter': ('ring', 'halving-doubling', 'binomial-tree'),
@@ -249,9 +249,11 @@ class Maker:
             'rnic-no-gid': lambda: {'port': network.host_port(rng)},
             'rnic-no-routes': lambda: {'port': network.host_port(rng)},
             'dma-detour': lambda: {'port': network.host_port(rng), 'delay': ns(rng.random() * self._step_s())},
+            'slow-receiver': lambda: {'port': network.host_port(rng), 'rate': rng.choice(('1Gbps', '10Gbps', '40Gbps'))},
             'pcie-downgrade': lambda: {'port': network.host_port(rng), 'generation': rng.randint(1, 6),
                                        'lanes': rng.choice((1, 2, 4, 8, 16)), 'buffer': rng.choice(('16384B', '128KB', '1GB'))},
             'host-down': lambda: {'host': rng.choice(network.hosts)},
+            'link-rate': lambda: {'port': network.any_port(rng), 'rate': rng.choice(('1Gbps', '10Gbps'))},
             'cpu-overload': lambda: {'host': rng.choice(network.hosts), 'delay': ns(rng.choice((0.1, 3)) * self._step_s()),
                                      'steps': rng.random() < 0.5},
             'agent-restart': lambda: {'host': rng.choice(network.hosts)},

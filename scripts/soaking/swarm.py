@@ -5,6 +5,7 @@ import os
 import pathlib
 import shutil
 import signal
+import stat
 import sys
 import tempfile
 import time
@@ -18,6 +19,11 @@ SEEDS = 1_000_000   # between the first cases of one --seed and the next
 PROGRESS_S = 30         # between two lines of progress where nobody watches
 GRACE_S = 20        # until no process of a case is left
 OUTCOMES = ('clean', 'refused', 'failed')
+
+
+def sockets(folder, names):
+    """For copytree(): what a run that was killed leaves, and no copy can have."""
+    return [name for name in names if stat.S_ISSOCK(os.lstat(os.path.join(folder, name)).st_mode)]
 
 
 class Swarm:
@@ -128,7 +134,7 @@ class Swarm:
         """The case's files, what went wrong and how to see it again."""
         kept = self.keep / f'{case.kind}-{case.seed}'
         shutil.rmtree(kept, ignore_errors=True)
-        shutil.copytree(case.folder, kept, symlinks=True)
+        shutil.copytree(case.folder, kept, symlinks=True, ignore=sockets)
         again = f'scripts/soak --case {case.name} --build {os.path.relpath(self.programs.build)}'
         output = '\n'.join(case.output)
         (kept / 'failure.txt').write_text(f'{again}\n\n{message}\n\nCommands, in {case.folder}, now {kept}:\n{output}\n',

@@ -11,11 +11,11 @@
 -- tests/wire/record_tables.py.
 
 local POLL_PORT, NOTIFY_PORT = 47910, 47911
-local MAGIC, VERSION, STREAM_BYTES, HEADER_BYTES = "ROCELAB1", 17, 16, 24
+local MAGIC, VERSION, STREAM_BYTES, HEADER_BYTES = "ROCELAB1", 22, 16, 24
 local FRAME, FRAME_TUPLES, ROCE_PORT = 64, 64, 4791
 local PS_PER_S, PS_PER_NS = 1000000000000, 1000
 
--- Of each record: name, size, fields behind the header. Types: u8 u16 u32 u64, s32 (a name of 32 bytes), ip, ps (a time),
+-- Of each record: name, size, fields behind the header. Types: u8 u16 u32 u64, s32 and s96 (a text of that many bytes), ip, ps (a time),
 -- tuple (a flow). A field "reserved" is skipped. In frames those with + are counts, those with - end what the field before
 -- begins.
 local RECORDS = {
@@ -28,7 +28,7 @@ local RECORDS = {
           "bytes:u64 ideal_ps:ps expect_ps:ps name:s32 job_name:s32 group_ranks:u32 reserved:u32" },
   [5] = { "schedule", 120, "collective:u32 iteration:u32 step:u32 rank:u32 flow:tuple bytes:u64 peer:u32 channel:u32 " ..
           "own_step:u32 depends_rank:u32 depends_step:u32 depends:u32 ideal_ps:ps expect_ps:ps base_rtt_ps:ps " ..
-          "prio:u32 reserved:u32" },
+          "prio:u32 spread_ns:u32" },
   [6] = { "route", 48, "flow:tuple hop:u16 port:u16 reverse:u16 ecmp:u16" },
   [7] = { "ecmp", 48, "set:u32 sprayed:u32 ports_0:u64 ports_1:u64" },
   [8] = { "follow", 32, "collective:u32 after:u32" },
@@ -41,9 +41,12 @@ local RECORDS = {
   [12] = { "pingmesh", 88, "time_factor_ppm:u32 software_times:u16 algorithm:u16 tor_mesh_ps:ps inter_tor_ps:ps " ..
            "service_ps:ps timeout_ps:ps upload_ps:ps period_ps:ps pinglist_ps:ps" },
   [13] = { "tracer", 48, "rtt_ps:ps period_ps:ps connections:u16 first_hop:u16 processes:u16 threads:u16" },
-  [16] = { "step", 136, "collective:u32 iteration:u32 step:u32 rank:u32 waited_collective:u32 waited_rank:u32 " ..
+  [14] = { "setting", 128, "text:s96 continued:u32 reserved:u32" },
+  [16] = { "step", 232, "collective:u32 iteration:u32 step:u32 rank:u32 waited_collective:u32 waited_rank:u32 " ..
            "waited_step:u32 retransmits:u32 bytes:u64 acked_bytes:u64 start_ps:ps end_ps:ps open:u32 waited_ns:u32 " ..
-           "rtt_min_ps:ps rtt_mean_ps:ps paced_ps:ps stalled_ps:ps rtt_samples:u32 naks:u32" },
+           "rtt_min_ps:ps rtt_mean_ps:ps rtt_samples:u32 naks:u32 wire_ps:ps there_ps:ps back_ps:ps paced_ps:ps " ..
+           "window_ps:ps late_ps:ps paused_ps:ps nak_ps:ps timeout_ps:ps early_ps:ps reordered_ps:ps nic_ps:ps " ..
+           "peer_ps:ps behind_ps:ps" },
   [17] = { "trigger", 80, "flow:tuple collective:u32 iteration:u32 step:u32 cause:u32 rtt_ps:ps threshold_ps:ps " ..
            "remaining:u32 rank:u32" },
   [18] = { "notify", 48, "to:u32 collective:u32 iteration:u32 step:u32 detections:u32 rank:u32" },
@@ -90,11 +93,15 @@ local RECORDS = {
            "result:u16 reserved:u32" },
   [45] = { "trace_round", 72, "start_ps:ps sent_bytes:u64 received_bytes:u64 round:u32 flows:u32 traced:u32 " ..
            "questions:u32 connections:u32 complete:u16 reserved:u16" },
+  [46] = { "watchdog", 48, "port:u16 prio:u16 event:u16 action:u16 since_ps:ps packets:u64+" },
+  [47] = { "link_rate", 40, "port:u16 reserved16:u16 reserved:u32 rate_bps:u64" },
   [48] = { "gap", 56, "kind:u32 dropped:u32 dropped_bytes:u64+ from_ps:ps to_ps:ps" },
   [49] = { "end", 168, "reason:u16 recording_errno:u16 at_node:u32 end_ps:ps offered_bytes:u64 sent_bytes:u64 " ..
            "offered_records:u64 sent_records:u64 deferred_records:u64 dropped_records:u64 polling_packets:u64 " ..
            "polling_bytes:u64 notification_packets:u64 notification_bytes:u64 detections:u64 kept_reports:u64 " ..
            "kept_bytes:u64 collected_reports:u64 collected_bytes:u64 clock_error_ps:ps" },
+  [50] = { "flow_seen", 80, "flow:tuple port:u16 reserved16:u16 reserved:u32 first_ps:ps last_ps:ps packets:u64+ " ..
+           "bytes:u64+" },
 }
 
 local POLL_FLAGS = { [1] = "victim path", [2] = "PFC spreading path", [3] = "victim and PFC spreading path" }
@@ -111,12 +118,12 @@ local VALUES = {
   ["collective.op"] = { [0] = "allgather", "reducescatter", "allreduce", "alltoall", "alltoallv", "broadcast", "reduce", "sendrecv", "custom", "flows" },
   ["trigger.cause"] = { [0] = "rtt", "stall", "throttle", "resent", "lag" },
   ["poll.flags"] = POLL_FLAGS,
-  ["drop_row.reason"] = { [0] = "injected", "corrupt", "link_down", "ttl", "no_route", "blackhole", "queue_full", "no_buffer" },
+  ["drop_row.reason"] = { [0] = "injected", "corrupt", "link_down", "ttl", "no_route", "blackhole", "queue_full", "no_buffer", "mtu", "watchdog" },
   ["probe.kind"] = { [0] = "tor-mesh", "inter-tor", "service", "rail" },
   ["probe.result"] = { [0] = "ok", "timeout", "second-lost", "first-lost", "late" },
   ["end.reason"] = { [0] = "complete", "qp_error", "stall", "limit", "invariant", "interrupt", "host_lost", "partition_lost" },
 }
-local WIDTHS = { u8 = 1, u16 = 2, u32 = 4, u64 = 8, s32 = 32, ip = 4, ps = 8, tuple = 16 }
+local WIDTHS = { u8 = 1, u16 = 2, u32 = 4, u64 = 8, s32 = 32, s96 = 96, ip = 4, ps = 8, tuple = 16 }
 
 -- Polling and notification packets: network byte order.
 
@@ -246,7 +253,7 @@ stream.experts.bad = ProtoExpert.new("rocelab.bad", "No record of this version",
 local function make_field(record, name, kind)
   local filter, label = "rocelab." .. record .. "." .. name, name:gsub("_ps$", ""):gsub("_", " ")
 
-  if kind == "s32" then
+  if kind:sub(1, 1) == "s" then
     return ProtoField.stringz(filter, label)
   elseif kind == "ip" then
     return ProtoField.ipv4(filter, label)

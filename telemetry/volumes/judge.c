@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
+#include "common/slab.h"
 #include "telemetry/volumes/detect.h"
 
 /* Preconditions of the tests. */
@@ -59,21 +61,22 @@ int
 predict_init(struct predict *p, const struct predict_config *config, const struct volumes_config *volumes)
 {
 	size_t cells = (size_t)volumes->ports * volumes->senders;
+	const struct slab_row arrays[] = {
+		SLAB_ROW(p->bytes, cells),
+		SLAB_ROW(p->share, cells),
+		SLAB_ROW(p->sum, cells),
+	};
 
 	assert(config->learn != 0);
 	*p = (struct predict){ .config = *config, .ready = config->source == PREDICT_DECLARED };
-	p->bytes = calloc(cells, sizeof(*p->bytes));
-	p->share = calloc(cells, sizeof(*p->share));
-	p->sum = calloc(cells, sizeof(*p->sum));
-	return p->bytes != NULL && p->share != NULL && p->sum != NULL ? 0 : -ENOMEM;
+	p->block = slab_alloc(arrays, ARRAY_LEN(arrays));
+	return p->block != NULL ? 0 : -ENOMEM;
 }
 
 void
 predict_fini(struct predict *p)
 {
-	free(p->bytes);
-	free(p->share);
-	free(p->sum);
+	free(p->block);
 	memset(p, 0, sizeof(*p));
 }
 
@@ -196,44 +199,51 @@ predict_relearn(struct predict *p, const struct volumes *v, const struct volumes
 
 /* Scores of the missing packets. */
 
-static bool
-has_room(const struct scores *scores)
+#define SCORES_ARRAYS 19
+
+static void
+scores_arrays(struct scores *s, const struct scores_config *config, const struct volumes_config *volumes,
+	      struct slab_row rows[SCORES_ARRAYS])
 {
-	return scores->history != NULL && scores->nscored != NULL && scores->counts != NULL && scores->predicted != NULL &&
-	       scores->trims != NULL && scores->learned != NULL && scores->squares != NULL && scores->sums != NULL &&
-	       scores->missing != NULL && scores->losses != NULL && scores->lost != NULL && scores->variance != NULL &&
-	       scores->dof != NULL && scores->noise_bytes != NULL && scores->pooled != NULL && scores->half_trims != NULL &&
-	       scores->half_learned != NULL && scores->half_squares != NULL && scores->stands != NULL;
+	size_t ports = volumes->ports, senders = volumes->senders, cells = ports * senders;
+	size_t pooled = config->detector == REC_DETECTOR_POOLED ? cells : 0;
+	const struct slab_row all[] = {
+		SLAB_ROW(s->trims, ports + 1),
+		SLAB_ROW(s->learned, senders),
+		SLAB_ROW(s->squares, cells),
+		SLAB_ROW(s->half_trims, ports + 1),
+		SLAB_ROW(s->half_learned, senders),
+		SLAB_ROW(s->half_squares, cells),
+		SLAB_ROW(s->stands, cells),
+		SLAB_ROW(s->sums, cells),
+		SLAB_ROW(s->missing, ports),
+		SLAB_ROW(s->losses, ports),
+		SLAB_ROW(s->lost, cells),
+		SLAB_ROW(s->variance, cells),
+		SLAB_ROW(s->dof, senders),
+		SLAB_ROW(s->noise_bytes, cells),
+		SLAB_ROW(s->history, SCORES_HISTORY * pooled),
+		SLAB_ROW(s->nscored, senders),
+		SLAB_ROW(s->counts, pooled),
+		SLAB_ROW(s->predicted, pooled),
+		SLAB_ROW(s->pooled, cells),
+	};
+
+	_Static_assert(ARRAY_LEN(all) == SCORES_ARRAYS, "each array");
+	memcpy(rows, all, sizeof(all));
 }
 
 int
 scores_init(struct scores *scores, const struct scores_config *config, const struct volumes_config *volumes)
 {
 	size_t ports = volumes->ports, senders = volumes->senders;
-	size_t pooled = config->detector == REC_DETECTOR_POOLED ? ports * senders : 0;
+	struct slab_row arrays[SCORES_ARRAYS];
 
 	memset(scores, 0, sizeof(*scores));
 	scores->config = *config;
-	scores->history = calloc(SCORES_HISTORY * pooled + 1, sizeof(*scores->history));
-	scores->nscored = calloc(senders, sizeof(*scores->nscored));
-	scores->counts = calloc(pooled + 1, sizeof(*scores->counts));
-	scores->predicted = calloc(pooled + 1, sizeof(*scores->predicted));
-	scores->trims = calloc(ports + 1, sizeof(*scores->trims));
-	scores->learned = calloc(senders, sizeof(*scores->learned));
-	scores->squares = calloc(ports * senders, sizeof(*scores->squares));
-	scores->sums = calloc(ports * senders, sizeof(*scores->sums));
-	scores->half_trims = calloc(ports + 1, sizeof(*scores->half_trims));
-	scores->half_learned = calloc(senders, sizeof(*scores->half_learned));
-	scores->half_squares = calloc(ports * senders, sizeof(*scores->half_squares));
-	scores->stands = calloc(ports * senders, sizeof(*scores->stands));
-	scores->missing = calloc(ports, sizeof(*scores->missing));
-	scores->losses = calloc(ports, sizeof(*scores->losses));
-	scores->lost = calloc(ports * senders, sizeof(*scores->lost));
-	scores->variance = calloc(ports * senders, sizeof(*scores->variance));
-	scores->dof = calloc(senders, sizeof(*scores->dof));
-	scores->noise_bytes = calloc(ports * senders, sizeof(*scores->noise_bytes));
-	scores->pooled = calloc(ports * senders, sizeof(*scores->pooled));
-	if (!has_room(scores))
+	scores_arrays(scores, config, volumes, arrays);
+	scores->block = slab_alloc(arrays, SCORES_ARRAYS);
+	if (scores->block == NULL)
 		return -ENOMEM;
 	for (size_t s = 0; s < senders; s++) {
 		scores->learned[s].squares = &scores->squares[s * ports];
@@ -249,38 +259,18 @@ scores_init(struct scores *scores, const struct scores_config *config, const str
 void
 scores_fini(struct scores *scores)
 {
-	free(scores->trims);
-	free(scores->learned);
-	free(scores->squares);
-	free(scores->half_trims);
-	free(scores->half_learned);
-	free(scores->half_squares);
-	free(scores->stands);
-	free(scores->sums);
-	free(scores->missing);
-	free(scores->losses);
-	free(scores->lost);
-	free(scores->variance);
-	free(scores->dof);
-	free(scores->noise_bytes);
-	free(scores->pooled);
-	free(scores->history);
-	free(scores->nscored);
-	free(scores->counts);
-	free(scores->predicted);
+	free(scores->block);
 	memset(scores, 0, sizeof(*scores));
 }
 
 size_t
 scores_bytes(const struct scores_config *config, const struct volumes_config *volumes)
 {
-	size_t ports = volumes->ports, senders = volumes->senders;
-	size_t pooled = config->detector == REC_DETECTOR_POOLED ? ports * senders : 0;
+	struct slab_row arrays[SCORES_ARRAYS];
+	struct scores none;
 
-	return (ports + 1) * 2 * sizeof(struct detect_trim) + ports * (sizeof(double) + sizeof(float)) +
-	       senders * (2 * sizeof(struct detect_learned) + sizeof(uint32_t) + sizeof(double)) +
-	       ports * senders * (5 * sizeof(float) + sizeof(bool) + sizeof(struct detect_cusum) + sizeof(uint32_t)) +
-	       pooled * (SCORES_HISTORY * sizeof(float) + sizeof(struct volume_count) + sizeof(uint64_t));
+	scores_arrays(&none, config, volumes, arrays);
+	return slab_bytes(arrays, SCORES_ARRAYS);
 }
 
 /* Mean number of bytes that arrived of a sender. */
@@ -493,19 +483,19 @@ int
 judge_init(struct judge *j, const struct judge_config *config)
 {
 	const struct volumes_config *volumes = &config->volumes;
+	size_t ports = volumes->ports, senders = volumes->senders;
 	struct predict_config predict = config->predict;
+	const struct slab_row arrays[] = {
+		SLAB_ROW(j->flaws, senders),          SLAB_ROW(j->is_sound, senders),
+		SLAB_ROW(j->is_scored, senders),      SLAB_ROW(j->is_alarmed, ports),
+		SLAB_ROW(j->alarms, ports * senders), SLAB_ROW(j->scaled, config->relative ? ports * senders : 0),
+	};
 
 	memset(j, 0, sizeof(*j));
 	j->config = *config;
 	predict.threshold_ppm = config->threshold_ppm;
-	j->flaws = calloc(volumes->senders, sizeof(*j->flaws));
-	j->is_sound = calloc(volumes->senders, sizeof(*j->is_sound));
-	j->is_scored = calloc(volumes->senders, sizeof(*j->is_scored));
-	j->is_alarmed = calloc(volumes->ports, sizeof(*j->is_alarmed));
-	j->alarms = calloc((size_t)volumes->ports * volumes->senders, sizeof(*j->alarms));
-	j->scaled = config->relative ? calloc((size_t)volumes->ports * volumes->senders, sizeof(*j->scaled)) : NULL;
-	if ((config->relative && j->scaled == NULL) || j->flaws == NULL || j->is_sound == NULL || j->is_scored == NULL ||
-	    j->is_alarmed == NULL || j->alarms == NULL)
+	j->block = slab_alloc(arrays, ARRAY_LEN(arrays));
+	if (j->block == NULL)
 		return -ENOMEM;
 	if (volumes_init(&j->volumes, volumes) < 0 || predict_init(&j->predict, &predict, volumes) < 0)
 		return -ENOMEM;
@@ -522,12 +512,7 @@ judge_fini(struct judge *j)
 	predict_fini(&j->predict);
 	locate_fini(&j->locate);
 	scores_fini(&j->scores);
-	free(j->scaled);
-	free(j->flaws);
-	free(j->is_sound);
-	free(j->is_scored);
-	free(j->is_alarmed);
-	free(j->alarms);
+	free(j->block);
 	memset(j, 0, sizeof(*j));
 }
 

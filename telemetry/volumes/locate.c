@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "telemetry/volumes/locate.h"
+#include "telemetry/volumes/judge.h"
 
 #include <errno.h>
 #include <math.h>

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "dpswitch/control/switch_answer.h"
+#include "dpswitch/pipeline/settings.h"
+#include "dpswitch/pipeline/switch.h"
 #include "topo/build.h"
 
 #define NETWORK                                                                                                            \
@@ -26,9 +28,7 @@ static struct {
 	struct flow_table table;
 	struct flow flow;
 	struct sertables sertables;
-	struct switch_params params;
-	struct switch_pfc_params pfc;
-	struct switch_ecn_params ecn;
+	struct switch_setup setup;
 	struct switch_config config;
 	struct link links[TOPO_MAX_PORTS], *ends[TOPO_MAX_PORTS];
 	struct sw *sw;
@@ -43,6 +43,7 @@ destroy(void)
 	node_destroy(&made.sw->node);
 	sertables_fini(&made.sertables);
 	route_table_destroy(made.routes);
+	switch_setup_fini(&made.setup);
 	topo_destroy(made.topo);
 	cfg_destroy(made.cfg);
 }
@@ -70,26 +71,22 @@ make(void)
 
 	made.cfg = cfg_load_string(NETWORK, "network", &err);
 	if (made.cfg == NULL || topo_build(made.cfg, &made.topo, &err) != 0 ||
-	    cfg_bind(made.cfg, &switch_cfg, &made.params, &err) != 0 ||
-	    cfg_bind(made.cfg, &switch_pfc_cfg, &made.pfc, &err) != 0 ||
-	    cfg_bind(made.cfg, &switch_ecn_cfg, &made.ecn, &err) != 0)
+	    switch_setup_load(&made.setup, made.cfg, made.topo, &err) != 0)
 		abort();
 	made.routes = route_table_create(made.topo);
 	made.flow = (struct flow){ .src_node = made.topo->hosts[0], .dst_node = made.topo->hosts[5], .sport = 50000 };
 	made.flow.src_ip = topo_nic_ip(made.flow.src_node, 0);
 	made.flow.dst_ip = topo_nic_ip(made.flow.dst_node, 0);
 	made.table = (struct flow_table){ .flows = &made.flow, .count = 1 };
-	made.pfc.headroom_bytes = 100000;
-	made.params.sampling = 1;
+	made.setup.all.pfc.headroom_bytes = 100000;
+	made.setup.all.params.sampling = 1;
 	made.config = (struct switch_config){
 		.topo = made.topo,
 		.flows = &made.table,
 		.routes = made.routes,
 		.healthy_routes = made.routes,
 		.sertables = &made.sertables,
-		.params = &made.params,
-		.pfc = &made.pfc,
-		.ecn = &made.ecn,
+		.setup = &made.setup,
 		.telemetry = { .epoch_ps = 1000000000, .kept = 2 },
 		.window_ps = 1000000,
 		.mtu_bytes = 1000,

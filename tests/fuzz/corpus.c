@@ -15,7 +15,7 @@ static const struct {
 	{ "guest", guest_seeds },         { "manage", manage_seeds }, { "plugin", plugin_seeds },
 	{ "partition", partition_seeds }, { "record", record_seeds }, { "roce", roce_seeds },
 	{ "msccl", msccl_seeds },         { "goal", goal_seeds },     { "chakra", chakra_seeds },
-	{ "hpcc", hpcc_seeds },
+	{ "hpcc", hpcc_seeds },           { "sonic", sonic_seeds },
 };
 
 bool
@@ -56,8 +56,8 @@ main(int argc, char **argv)
 	for (size_t i = 0; argc == 3 && i < ARRAY_LEN(targets); i++)
 		if (strcmp(argv[1], targets[i].name) == 0)
 			return !targets[i].write(argv[2]);
-	fprintf(stderr,
-		"usage: corpus answer|cfg|controller|guest|manage|plugin|partition|record|roce|msccl|goal|chakra|hpcc "
-		"FOLDER\n");
+	fprintf(stderr, "usage: corpus "
+			"answer|cfg|controller|guest|manage|plugin|partition|record|roce|msccl|goal|chakra|hpcc|sonic "
+			"FOLDER\n");
 	return 2;
 }

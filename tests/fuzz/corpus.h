@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* One seed. @return false, told on stderr, where it cannot be written */
+/* One seed. @return false, with a message on stderr, where it cannot be written */
 bool write_seed(const char *folder, const char *name, const void *data, size_t size_bytes);
 
 /* All seeds of a target. @return false where one cannot be written */
@@ -22,3 +22,4 @@ bool msccl_seeds(const char *folder);
 bool goal_seeds(const char *folder);
 bool chakra_seeds(const char *folder);
 bool hpcc_seeds(const char *folder);
+bool sonic_seeds(const char *folder);

@@ -159,3 +159,50 @@ hpcc_seeds(const char *folder)
 	return write_seed(folder, "config", config, sizeof(config) - 1) &&
 	       write_seed(folder, "flow", flow, sizeof(flow) - 1) && end_large(folder, &large);
 }
+
+bool
+sonic_seeds(const char *folder)
+{
+	static const char config[] =
+		"{\"DEVICE_METADATA\": {\"localhost\": {\"hostname\": \"l0\"}}, \"PORT\": {\"Ethernet0\": {\"speed\": "
+		"\"100000\", "
+		"\"mtu\": \"9100\", \"pfc_asym\": \"on\"}, \"Ethernet4\": {\"speed\": 100000}}, \"DEVICE_NEIGHBOR\": "
+		"{\"Ethernet0\": "
+		"{\"name\": \"s0\", \"port\": \"Ethernet0\"}, \"Ethernet4\": {\"name\": \"a\"}}, "
+		"\"DEVICE_NEIGHBOR_METADATA\": "
+		"{\"a\": {\"type\": \"Server\"}}, \"CABLE_LENGTH\": {\"AZURE\": {\"Ethernet0\": \"300m\"}}, \"BUFFER_PG\": "
+		"{\"Ethernet0,Ethernet4|3-4\": {\"profile\": \"[BUFFER_PROFILE|p]\"}}, \"BUFFER_QUEUE\": "
+		"{\"Ethernet4|0-2\": {\"profile\": "
+		"\"q\"}}, \"QUEUE\": {\"Ethernet0|3\": {\"scheduler\": \"s\", \"wred_profile\": \"w\"}}, \"PFC_WD\": "
+		"{\"Ethernet0\": "
+		"{\"action\": \"forward\", \"detection_time\": \"400\"}}}";
+	static const char common[] =
+		"{\"BUFFER_POOL\": {\"ingress_lossless_pool\": {\"type\": \"ingress\", \"mode\": \"dynamic\", \"size\": "
+		"\"1000000\", "
+		"\"xoff\": \"100000\"}, \"e\": {\"type\": \"egress\", \"mode\": \"static\", \"size\": \"1000\"}}, "
+		"\"BUFFER_PROFILE\": "
+		"{\"p\": {\"pool\": \"ingress_lossless_pool\", \"size\": \"9\", \"xon\": \"9\", \"xoff\": \"80\", "
+		"\"dynamic_th\": \"-3\"}, "
+		"\"q\": {\"pool\": \"[BUFFER_POOL|e]\", \"static_th\": \"7\"}}, \"SCHEDULER\": {\"s\": {\"type\": "
+		"\"DWRR\", \"weight\": "
+		"\"14\"}}, \"WRED_PROFILE\": {\"w\": {\"ecn\": \"ecn_all\", \"green_min_threshold\": \"5\", "
+		"\"green_max_threshold\": \"9\"}}, "
+		"\"DSCP_TO_TC_MAP\": {\"M\": {\"26\": \"3\"}}, \"PORT_QOS_MAP\": {\"Ethernet0\": {\"pfc_enable\": \"3,4\", "
+		"\"dscp_to_tc_map\": \"M\"}}}";
+	static const char rows[] = "# speed cable size xon xoff threshold\n100000 40m 9000 8000 50000 -2 1000\n";
+	struct large large;
+
+	if (!begin_large(&large))
+		return false;
+	add_line(&large, "{\"DEVICE_METADATA\": {\"localhost\": {\"hostname\": \"l0\"}}, \"PORT\": {");
+	for (unsigned i = 0; large.used < LARGE_BYTES / 2; i++)
+		add_line(&large, "%s\"Ethernet%u\": {\"speed\": \"%u\", \"mtu\": \"9100\"}", i == 0 ? "" : ", ", 4 * i,
+			 100000 << i % 3);
+	add_line(&large, "}, \"DEVICE_NEIGHBOR\": {");
+	for (unsigned i = 0; large.used < LARGE_BYTES; i++)
+		add_line(&large, "%s\"Ethernet%u\": {\"name\": \"h%u\"}", i == 0 ? "" : ", ", 4 * i, i);
+	add_line(&large, "}}");
+	return end_large(folder, &large) && write_seed(folder, "config", config, sizeof(config) - 1) &&
+	       write_seed(folder, "common", common, sizeof(common) - 1) &&
+	       write_seed(folder, "rows", rows, sizeof(rows) - 1);
+}

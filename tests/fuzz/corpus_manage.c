@@ -28,6 +28,7 @@ manage_seeds(const char *folder)
 		[MANAGE_QP_ERROR] = sizeof(struct manage_failed),
 		[MANAGE_QP] = sizeof(struct manage_qp),
 		[MANAGE_PINGMESH] = 20,
+		[MANAGE_COUNTER] = sizeof(struct manage_counter),
 	};
 	struct rec_step steps[2] = { { .hdr = { .type = REC_STEP, .size = sizeof(steps[0]) },
 				       .step = 1,

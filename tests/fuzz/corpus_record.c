@@ -118,15 +118,17 @@ static void
 put_known(struct stream *s)
 {
 	struct rec_monitor monitor = { .prediction = REC_PREDICTION_SIMULATED, .learn = 1, .runs = 2, .iterations = 4 };
+	struct rec_setting setting = { .text = "switch.pfc.alpha=0.125" };
 	struct rec_known_fault cut = { .kind = "link-down", .rate_ppb = 1000000000 };
 	struct rec_known_fault slow = { .kind = "slow-host", .port = REC_NO_PORT, .extra_ps = 1000 };
 
 	append(s, &monitor, REC_MONITOR, sizeof(monitor), REC_NONE);
+	append(s, &setting, REC_SETTING, sizeof(setting), REC_NONE);
 	append(s, &cut, REC_KNOWN_FAULT, sizeof(cut), 2);
 	append(s, &slow, REC_KNOWN_FAULT, sizeof(slow), 1);
 }
 
-/* What a monitor of volumes tells. */
+/* Records of a monitor of volumes. */
 static void
 put_volumes(struct stream *s)
 {
@@ -150,7 +152,7 @@ put_volumes(struct stream *s)
 	append(s, &monitored, REC_MONITORED, sizeof(monitored), 2);
 }
 
-/* What an agent of R-Pingmesh tells: of itself, of a probe and of the way that it took. */
+/* Records of an agent of R-Pingmesh: of itself, of a probe and of the path of the probe. */
 static void
 put_probes(struct stream *s, const struct rec_tuple *tuple)
 {
@@ -175,7 +177,7 @@ put_probes(struct stream *s, const struct rec_tuple *tuple)
 	append(s, &upload, REC_UPLOAD, sizeof(upload), 0);
 }
 
-/* What a tracer was told of a flow's way, and how late the machine was. */
+/* What a tracer was reported a flow's way, and how late the machine was. */
 static void
 put_traces(struct stream *s, const struct rec_tuple *tuple)
 {
@@ -225,6 +227,9 @@ put_reports(struct stream *s, const struct rec_tuple flows[2])
 	struct rec_overtake_row overtake_row = { .flow = flows[0], .port = 1, .acks = 1, .packets = 2, .bytes = 168 };
 	struct rec_drop_row drop_row = { .last = flows[0], .port = 1, .reason = REC_DROP_TTL, .packets = 1 };
 	struct rec_passage passage = { .hdr.event = 1, .flow = flows[0], .out_port = 1, .in_frames = 7, .sent_frames = 9 };
+	struct rec_watchdog watchdog = { .port = 1, .prio = 3, .action = REC_WATCHDOG_FORWARD, .since_ps = 1000 };
+	struct rec_link_rate link_rate = { .port = 1, .rate_bps = 25000000000 };
+	struct rec_flow_seen flow_seen = { .flow = other, .port = 1, .packets = 3, .bytes = 4044 };
 	struct rec_gap gap = { .kind = REC_FLOW_ROW, .dropped = 1, .dropped_bytes = sizeof(struct rec_flow_row) };
 	struct rec_end end = { .reason = REC_END_COMPLETE, .at_node = REC_NONE, .end_ps = 3000000 };
 
@@ -246,6 +251,9 @@ put_reports(struct stream *s, const struct rec_tuple flows[2])
 	append(s, &drop_row, REC_DROP_ROW, sizeof(drop_row), 2);
 	append(s, &overtake_row, REC_OVERTAKE_ROW, sizeof(overtake_row), 2);
 	append(s, &passage, REC_PASSAGE, sizeof(passage), 2);
+	append(s, &watchdog, REC_WATCHDOG, sizeof(watchdog), 2);
+	append(s, &link_rate, REC_LINK_RATE, sizeof(link_rate), 2);
+	append(s, &flow_seen, REC_FLOW_SEEN, sizeof(flow_seen), 2);
 	put_volumes(s);
 	put_probes(s, &flows[0]);
 	put_traces(s, &flows[0]);

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/cfg/cfg.h"
+
 static char input_paths[8][64], input_made[] = "/tmp/rocelab-fuzz-XXXXXX";
 static size_t input_count;
 
@@ -50,4 +52,31 @@ input_file(const char *name, const uint8_t *data, size_t size, char buf[64])
 	file = fopen(buf, "wb");
 	assert(file != NULL && fwrite(data, 1, size, file) == size && fclose(file) == 0);
 	return buf;
+}
+
+/*
+ * What an importer writes of files is a scenario that loads, or it has a message.
+ * @param import  as hpcc_import(), of files that it knows the type of
+ */
+static inline void
+input_import(int (*import)(const void *files, FILE *to, struct err *err), const void *files)
+{
+	char *text = NULL;
+	size_t length = 0;
+	FILE *to = open_memstream(&text, &length);
+	struct err err = { 0 };
+	struct cfg *cfg;
+
+	assert(to != NULL);
+	if (import(files, to, &err) != 0) {
+		assert(err.text[0] != '\0' && fclose(to) == 0);
+	} else {
+		assert(fclose(to) == 0);
+		cfg = cfg_load_string(text, "imported", &err);
+		if (cfg == NULL)
+			fprintf(stderr, "%s\n%s\n", err.text, text);
+		assert(cfg != NULL);
+		cfg_destroy(cfg);
+	}
+	free(text);
 }

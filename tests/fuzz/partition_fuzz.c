@@ -14,6 +14,7 @@
 
 #include "common/minmax.h"
 #include "emulation/emulation.h"
+#include "emulation/partition/partition.h"
 #include "emulation/partition/partition_peers.h"
 #include "emulation/service.h"
 
@@ -97,9 +98,9 @@ open_partition(struct received_frames *h, uint32_t which, bool real)
 static void
 close_partition(struct received_frames *h)
 {
-	boundary_stop(h->partitions);
-	for (size_t i = 0; i < h->partitions->segments.cap; i++)
-		if (atomic_load(&h->partitions->segments.slots[i].used))
+	boundary_stop(&h->partitions->boundary);
+	for (size_t i = 0; i < h->partitions->boundary.segments.cap; i++)
+		if (atomic_load(&h->partitions->boundary.segments.slots[i].used))
 			abort();
 	exporter_destroy(h->exporter);
 	emulation_destroy(h->emulation);
@@ -119,7 +120,7 @@ open_window(struct received_frames *h)
 	h->window.parity = h->window.index & 1;
 	h->window.start_ps = h->window.end_ps;
 	h->window.end_ps += fabric->window_ps;
-	if (boundary_entering(h->partitions, &h->window, &from, &err) < 0)
+	if (boundary_entering(&h->partitions->boundary, &h->window, &from, &err) < 0)
 		partition_lose(h->partitions, from, err.text);
 	for (uint32_t i = 0; i < h->partitions->boundary.count; i++) {
 		struct link *link = &fabric->links[h->partitions->boundary.crossings[i].port];
@@ -133,7 +134,8 @@ open_window(struct received_frames *h)
 		for (uint32_t n = 0; n < npkts; n++) {
 			struct body body;
 
-			if ((pkts[n].flags & PKT_BYTES) && !segments_read(&h->partitions->segments, pkts[n].arg, &body))
+			if ((pkts[n].flags & PKT_BYTES) &&
+			    !segments_read(&h->partitions->boundary.segments, pkts[n].arg, &body))
 				abort();
 			body_release(fabric->config.bodies, &pkts[n]);
 		}

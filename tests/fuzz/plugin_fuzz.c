@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plugin/finding.h"
+#include "plugin/account.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

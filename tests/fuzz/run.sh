@@ -35,7 +35,7 @@ run_fuzzer() {
 	[ $status = 0 ] || exit 1 # libFuzzer's own 77 would read as skipped
 }
 case $name in
-chakra | goal | hpcc | msccl)
+chakra | goal | hpcc | msccl | sonic)
 	mkdir "$work/large"
 	mv "$seeds/large" "$work/large/"
 	run_fuzzer 16384 15 "$seeds"

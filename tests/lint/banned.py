@@ -18,14 +18,15 @@ def main():
     for _, calls, rest in source.rows(os.path.join(folder, 'banned.txt')):
         users, _, instead = rest.partition('|')
         table.append((calls.split(), users.split(), instead.strip()))
-    findings = []
+    findings, rules = [], {}
     paths = source.files(root, '*.c', '*.h')
     for path in paths:
         for number, line in enumerate(source.blank(source.read(root, path)).split('\n'), 1):
-            for match in CALL.finditer(line):
-                for calls, users, instead in table:
-                    if source.matches(match.group(1), calls) and not source.matches(path, users):
-                        findings.append(f'{path}:{number}: {match.group(1)}() is banned here: {instead}')
+            for name in CALL.findall(line):
+                if name not in rules:
+                    rules[name] = [row[1:] for row in table if source.matches(name, row[0])]
+                findings.extend(f'{path}:{number}: {name}() is banned here: {instead}' for users, instead in rules[name]
+                                if not source.matches(path, users))
     source.conclude('banned', findings, len(paths))
 
 

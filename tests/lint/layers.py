@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""layers.py ROOT [TABLE_FOLDER]: every #include goes the way that layers.txt and libraries.txt allow."""
+"""layers.py ROOT [TABLE_FOLDER]: every #include is one that layers.txt and libraries.txt allow, and no chain of them has more
+than 10 files. Prints the number of files, of headers among them, and the longest chain, tests left out."""
 import os
 import sys
 
 import source
+
+MOST_CHAIN = 10
 
 
 def load(path):
@@ -72,6 +75,23 @@ def check_layer(root, table, path, line, target):
     return f'{path}:{line}: {row} may not include "{target}" (it may include: {allowed})'
 
 
+def chains(root, paths):
+    """{path: the longest chain of includes that begins with it}"""
+    known, longest = set(paths), {}
+
+    def chain(path):
+        if path not in longest:
+            longest[path] = [path]    # a circle ends here
+            below = [chain(target) for _, target, is_system in source.includes(source.read(root, path))
+                     if not is_system and target in known]
+            longest[path] = [path] + max(below, key=len, default=[])
+        return longest[path]
+
+    for path in paths:
+        chain(path)
+    return longest
+
+
 def main():
     root = sys.argv[1]
     folder = sys.argv[2] if len(sys.argv) > 2 else os.path.dirname(os.path.abspath(__file__))
@@ -92,6 +112,11 @@ def main():
             for header, users in libraries.items():
                 if source.matches(target, [header]) and not source.matches(path, users):
                     findings.append(f'{path}:{line}: <{target}> only in: {" ".join(users)}')
+    longest = chains(root, [path for path in paths if not path.startswith('tests/')])
+    findings += [f'{path}:1: a chain of {len(files)} includes, at most {MOST_CHAIN}: ' + ' -> '.join(files)
+                 for path, files in sorted(longest.items()) if len(files) > MOST_CHAIN]
+    print(f'outside of tests: {len(longest)} files, {sum(path.endswith(".h") for path in longest)} headers, '
+          f'chains of at most {max(map(len, longest.values()), default=0)}')
     source.conclude('layers', findings, len(paths))
 
 

@@ -15,9 +15,12 @@ CELLS = re.compile(r'(?<!\\)\|')
 
 
 def units(lines):
-    """(line number, kind, text) of each paragraph, list item and table cell. Code is left out: indented lines behind an empty one."""
-    kind, start, text = None, 0, ''
+    """(line number, kind, text) of each paragraph, list item and table cell. Code is left out: fenced, or indented behind an empty line."""
+    kind, start, text, fenced = None, 0, '', False
     for number, line in enumerate(lines + [''], 1):
+        if line.startswith('```') or fenced:
+            fenced ^= line.startswith('```')
+            line = ''
         opens = not line.strip() or line.startswith(('#', '|')) or ITEM.match(line)
         if kind and opens:
             yield start, kind, text

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the checkers share: the tree's files, C text without comments, tables, and how findings are told."""
+"""What the checkers share: the tree's files, C text without comments, tables, what has passed before, and how findings are
+reported."""
 import fnmatch
+import hashlib
+import json
 import os
 import re
 import sys
@@ -60,6 +63,54 @@ def rows(path):
 
 def matches(path, patterns):
     return any(fnmatch.fnmatchcase(path, pattern) for pattern in patterns)
+
+
+def digest(*parts):
+    """@return a digest of texts and bytes, one after another"""
+    found = hashlib.sha256()
+    for part in parts:
+        part = part.encode('utf-8', 'replace') if isinstance(part, str) else part
+        found.update(len(part).to_bytes(8, 'big') + part)
+    return found.hexdigest()
+
+
+def own(path):
+    """@return the text of a checker, on which its findings depend, and of this file"""
+    folder = os.path.dirname(os.path.abspath(__file__))
+    return read(folder, os.path.basename(path)) + read(folder, 'source.py')
+
+
+class Passed:
+    """
+    Digests of what a checker has found in order, from one run to the next: in the folder ROCELAB_LINT_PASSED, which the build
+    has; without it nothing is remembered. A digest is of everything that the finding depends on. Findings are never kept.
+    """
+
+    def __init__(self, checker):
+        folder = os.environ.get('ROCELAB_LINT_PASSED')
+        self.path = os.path.join(folder, checker + '.json') if folder else None
+        self.before, self.now = set(), set()
+        try:
+            with open(self.path or os.devnull, encoding='utf-8') as file:
+                self.before = set(json.load(file))
+        except (OSError, ValueError):
+            pass    # the first run, or what was written is damaged: all is looked at
+
+    def has(self, key):
+        if key in self.before:
+            self.now.add(key)
+        return key in self.before
+
+    def add(self, key):
+        self.now.add(key)
+
+    def save(self):
+        """What was not asked for in this run is forgotten."""
+        if self.path and self.now != self.before:
+            os.makedirs(os.path.dirname(self.path), exist_ok=True)
+            with open(self.path + '.new', 'w', encoding='utf-8') as file:
+                json.dump(sorted(self.now), file)
+            os.replace(self.path + '.new', self.path)
 
 
 def conclude(what, findings, looked_at):

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """symbols.py ROOT BUILD [TABLE_FOLDER]: no object file needs what stands above its folder in layers.txt. Includes alone do not show a
 function that is declared in one folder and defined in another, above it."""
-import concurrent.futures
 import json
 import os
 import subprocess
@@ -27,10 +26,14 @@ def objects(root, build):
 
 
 def symbols(built):
-    """@return names that an object file defines for others, and names that it needs"""
-    lines = subprocess.run(['nm', '-g', built], check=True, capture_output=True, text=True).stdout.splitlines()
-    words = [line.split() for line in lines]
-    return {w[-1] for w in words if len(w) == 3 and w[1] != 'U'}, {w[-1] for w in words if w[-2] == 'U'}
+    """@return {object file: (names that it defines for others, names that it needs)}, by one process for all"""
+    of = {name: (set(), set()) for name in built}
+    lines = subprocess.run(['nm', '-g', '-A', *of], check=True, capture_output=True, text=True).stdout if of else ''
+    for line in lines.splitlines():
+        name, _, row = line.rpartition(':')
+        words = row.split()
+        of[name][words[-2] == 'U'].add(words[-1])
+    return of
 
 
 def below(table):
@@ -51,8 +54,8 @@ def main():
     folder = sys.argv[3] if len(sys.argv) > 3 else os.path.dirname(os.path.abspath(__file__))
     table = load(os.path.join(folder, 'layers.txt'))
     built = objects(root, build)
-    with concurrent.futures.ThreadPoolExecutor() as pool:
-        of = dict(zip(built, pool.map(symbols, built.values())))
+    named = symbols(built.values())
+    of = {path: named[name] for path, name in built.items()}
     where = {}
     for path in sorted(of):
         for name in of[path][0]:

@@ -29,7 +29,7 @@ ANALYZER = BUILD / "diag" / "analyzer"
 # For what must happen at some time: long enough that only what hangs exceeds it, however busy the machine is.
 STALL_LIMIT_S = 600
 # common/program.h
-NOT_BEGUN, FINDING, UNFINISHED, SKIP, INTERRUPTED = 3, 4, 5, 77, 130
+NOT_BEGUN, FINDING, UNFINISHED, SLOWER, SKIP, INTERRUPTED = 3, 4, 5, 6, 77, 130
 # What a program says of itself when it broke rather than ended.
 BROKEN = ("Sanitizer", "runtime error:", "Assertion", "Traceback", "core dumped", "Segmentation", "stack smashing")
 

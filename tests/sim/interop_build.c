@@ -178,7 +178,7 @@ interop_build(struct interop *t, const char *socket_path, const char *faults, st
 
 	snprintf(text, sizeof(text), "%s%s", star, faults);
 	frig_init(&t->f, text);
-	t->f.ecn.enabled = false;
+	t->f.setup.all.ecn.enabled = false;
 	t->f.config.mtu_bytes = LARGEST;
 	make_flows(t);
 	edge.topo = t->f.topo;

@@ -53,9 +53,12 @@ class Partitions:
 class Machines:
     """Two networks with a cable between them, as two machines have: 10.77.0.1 and 10.77.0.2. Takes root, else none is there."""
 
-    def __init__(self, delay):
-        self.holders = [subprocess.Popen(["unshare", "--net", "sleep", "300"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                         stderr=subprocess.DEVNULL) for _ in range(2)]
+    def __init__(self, delay, names=("", "")):
+        """@param names  host names of their own; "": this machine's"""
+        self.names = names
+        self.holders = [subprocess.Popen(["unshare", "--net", *(("--uts",) if name else ()), "sh", "-c",
+                                          f"{f'hostname {name}; ' if name else ''}exec sleep 300"], stdin=subprocess.DEVNULL,
+                                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for name in names]
         end = time.monotonic() + STALL_LIMIT_S
         while self.alive() and time.monotonic() < end and not self.apart():
             time.sleep(0.01)
@@ -77,7 +80,7 @@ class Machines:
             return False  # one has ended
 
     def where(self, which):
-        return ("nsenter", "--net", "--target", str(self.holders[which].pid))
+        return ("nsenter", "--net", *(("--uts",) if self.names[which] else ()), "--target", str(self.holders[which].pid))
 
     def within(self, which, *words):
         return subprocess.run([*self.where(which), *words], stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode == 0

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reads a recorded stream as docs/wire-records.md describes it, with no code in common with the programs. STEP, TRIGGER, ...
-are the numbers of kinds."""
+"""Reads a recorded stream as rows of numbers, decoded by scripts/records/rocelab_records.py, which shares no code with the
+programs. STEP, TRIGGER, ... are the numbers of kinds."""
 import pathlib
-import re
 import struct
 import sys
 from collections import namedtuple
@@ -10,9 +9,9 @@ from collections import namedtuple
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
 from soaking import record_layout  # pylint: disable=wrong-import-position
+from soaking.record_layout import rocelab_records  # pylint: disable=wrong-import-position
 
-MAGIC = b"ROCELAB1"
-VERSION = int(re.search(r"`version` u32 (\d+)", (ROOT / "docs/wire-records.md").read_text())[1])
+MAGIC, VERSION = rocelab_records.MAGIC, rocelab_records.VERSION
 KINDS = record_layout.kinds()
 globals().update({kind.name: number for number, kind in KINDS.items()})
 FORMS = {1: "B", 2: "H", 4: "I", 8: "Q"}

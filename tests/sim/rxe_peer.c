@@ -145,7 +145,7 @@ start_ud(void)
 		die("ud");
 }
 
-/* A receive for every message that will come, and for datagrams. wr_id tells the buffer. */
+/* A receive for every message that will arrive, and for datagrams. wr_id is the buffer's number. */
 static void
 post_receives(void)
 {

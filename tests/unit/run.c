@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/unit/unit.h"
+
 #define UNIT_TEST_ROW(name) int name##_test(void);
 UNIT_TESTS(UNIT_TEST_ROW)
 #undef UNIT_TEST_ROW
@@ -41,7 +43,7 @@ start(struct running *slot, size_t file)
 	if (slot->pid == 0) {
 		dup2(fileno(slot->output), STDOUT_FILENO);
 		dup2(fileno(slot->output), STDERR_FILENO);
-		_exit(files[file].run() == 0 && fflush(NULL) == 0 ? 0 : 1);
+		unit_exit(files[file].run() == 0 && fflush(NULL) == 0 ? 0 : 1);
 	}
 	if (slot->pid < 0) {
 		perror(files[file].name);

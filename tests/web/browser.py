@@ -52,9 +52,11 @@ class Browser:
         self.settle()
 
     def settle(self):
-        """Two frames: drawings ask for one."""
-        self.driver.execute_async_script('const done = arguments[0];'
-                                         'requestAnimationFrame(() => requestAnimationFrame(() => done()))')
+        """Two frames, and what follows a choice: drawings ask for one, the costly ones wait for their turn."""
+        self.driver.execute_async_script(
+            'const done = arguments[0], root = document.documentElement, drawn = () => requestAnimationFrame(() => '
+            'root.dataset.pending || (root.dataset.drawn !== "true" && document.querySelector("#data")) ? setTimeout(drawn, 5) : '
+            'requestAnimationFrame(() => done())); drawn();')
 
     def open(self, path, name):
         """Opens a file; fails on any word on the console, and on any request but for the file itself."""

@@ -11,7 +11,7 @@ const light = (c) => { c /= 255; return c <= 0.04045 ? c / 12.92 : ((c + 0.055) 
 const luminance = ([r, g, b]) => 0.2126 * light(r) + 0.7152 * light(g) + 0.0722 * light(b);
 const opaque = (color) => { const c = channels(color); return c.length >= 3 && (c.length < 4 || c[3] > 0.5) ? c : null; };
 function behind(node) {
-  const shape = node.ownerSVGElement && node.parentNode.querySelector(":scope > rect:not(.row):not(.span)");
+  const shape = node.ownerSVGElement && node.parentNode.querySelector(":scope > rect:not(.row):not(.span):not(.truth)");
   if (shape && node.parentNode.localName === "g" && opaque(getComputedStyle(shape).fill))
     return opaque(getComputedStyle(shape).fill);
   for (let at = node; at; at = at.parentElement) {

@@ -3,12 +3,21 @@
 import assert from "node:assert";
 import {readFileSync} from "node:fs";
 
-import {bytes, change, count, cut, duration, score, timeIn} from "../../web/src/format.js";
-import {belonging, column, level, modelOf, rows, stepIsLit, stepName, victimFlow} from "../../web/src/model.js";
+import {betweenOf} from "../../web/src/between.js";
+import {partsOf, shownOf} from "../../web/src/budget.js";
+import {addUp, bytes, change, count, cut, duration, readable, score, timeIn} from "../../web/src/format.js";
+import {hashOf, readHash} from "../../web/src/hash.js";
+import {lanesOf, lanesOfRun, seenIn, stepAt, worstOf} from "../../web/src/lanes.js";
+import {leadOf} from "../../web/src/lead.js";
+import {belonging, column, eventsOf, level, modelOf, rows, stepIsLit, stepName, victimFlow} from "../../web/src/model.js";
 import {planesOf, ROWS} from "../../web/src/planes.js";
+import {countersIn} from "../../web/src/ports.js";
 import {binsOf, blamedBy, BY, CAUSES, clock, delay, placesOf, stacked} from "../../web/src/probes_data.js";
+import {remediesOf} from "../../web/src/remedies.js";
+import {csvText} from "../../web/src/save.js";
+import {entriesOf, found} from "../../web/src/search.js";
+import {seriesOf} from "../../web/src/series.js";
 import {tiersOf} from "../../web/src/tiers.js";
-import {lanesOf} from "../../web/src/timeline_data.js";
 
 /* Two hosts below each of two leaves, one spine; flow 0 from h0 to h2, flow 1 from h1 to h2 in its way at the last hop. */
 function data() {
@@ -78,7 +87,7 @@ function data() {
       }]
     },
     detections: {count: 1, time: {steps: [100]}, step: [0]},
-    notifications: {count: 0},
+    notifications: {count: 3, time: {steps: [10, 20, 0]}, from: [3, 4, 9], detections: [1, 2, 3]},
     polls: {count: 0},
   };
 }
@@ -97,7 +106,150 @@ function periodOf(start, probes, lost, rtt) {
   return {start_ns: start, end_ns: start + 10, complete: start < 20, cluster: sla};
 }
 
+/* Of jobs that lost time: 100 us of job 1, of which flows of job 2 explain 60. */
+function losing() {
+  const jobs = [{job: 1, name: "a", lost_ns: 100e3}, {job: 2, name: "b", lost_ns: 0}];
+  return {
+    jobs,
+    jobOfFlow: (flow) => [1, 2, -1][flow],
+    collectives: [{job: 1, unexplained_ns: 15e3}, {job: 2, unexplained_ns: 0}],
+    findings: [{
+      index: 0,
+      title: "incast",
+      root: "l0:1",
+      family: "queue",
+      explained_ns: 80e3,
+      flows_at: [1, 2],
+      iterations: [{job: 1, explained_ns: 80e3, flows_explained_ns: [60e3, 15e3]}]
+    }],
+    network: {lost_ns: 100e3, explained_ns: 80e3, without_effect_ns: 0, late_little_ns: 5e3, unexplained_ns: 15e3},
+    time: timeIn("us", 1e3),
+  };
+}
+
+/* Two ports, one with a queue, in bins of 10, 10 and 20 ns. */
+const counters = () => ({
+  queue_unit: 256,
+  times: [10, 10, 20],
+  all: {ports: 3, queues: 1},
+  config: {},
+  ports: [{port: "l0:1", class: -1, utilization: [1000, 500, 0]}, {port: "l0:2", class: -1}],
+  queues: [{port: "l0:1", class: 3, queue: [0, 4, 8], marks: [[2, 3]], paused: [0, 0, 500]}],
+});
+
 const tests = {
+  what_adds_up() {
+    assert.deepEqual(addUp([1 / 3, 1 / 3, 1 / 3], 1, 3), ["0.334", "0.333", "0.333"]);
+    assert.deepEqual(addUp([0.0006, 0.0006], 0.0012, 3), ["0.001", "0.000"]);
+    assert.deepEqual(addUp([2.9584, 0.2164, 0.0264], 3.2012, 3), ["2.959", "0.216", "0.026"]);
+    assert.deepEqual(addUp([2.5, 0], 2.5, 1), ["2.5", "0.0"]);
+    assert.deepEqual(addUp([5, 1], 1, 0), ["5", "1"], "no parts of it");
+    assert.equal(readable("took 6181.263 us, of 900.000 us, 1234567 ns"), "took 6.181 ms, of 900.000 us, 1.235 ms");
+    assert.equal(readable("h1024->h33/49152>4791 usable"), "h1024->h33/49152>4791 usable");
+    assert.deepEqual(partsOf(losing()).map(({ns}) => ns), [80e3, 5e3, 15e3], "parts of the lost time");
+    const thirds = losing();
+    Object.assign(
+        thirds.network,
+        {lost_ns: 1000, explained_ns: 666.8, without_effect_ns: 0, late_little_ns: 0, unexplained_ns: 333.2});
+    thirds.findings = [333.4, 333.4].map((ns, index) => ({...thirds.findings[0], index, explained_ns: ns}));
+    assert.deepEqual(shownOf(thirds, partsOf(thirds), 1e3, 2), ["0.34", "0.33", "0.33"], "and what is shown of them");
+  },
+
+  what_jobs_did() {
+    const {rows: owners, columns, cells} = betweenOf(losing());
+    assert.deepEqual(columns.map((job) => job.name), ["a", "b"]);
+    assert.deepEqual(owners.map(({name}, i) => [name, cells[i][0].ns]).filter(([, ns]) => ns > 0), [
+      ["b", 60e3], ["flows of no job", 15e3], ["links, switches and hosts", 5e3], ["late by too little to be named", 5e3],
+      ["unexplained", 15e3]
+    ]);
+    assert.equal(cells.reduce((sum, row) => sum + row[0].ns, 0), 100e3, "the whole loss");
+    assert.equal(cells[1][0].finding, 0, "what did most can be chosen");
+  },
+
+  counters_over_time() {
+    const series = seriesOf(counters(), new Map([["l0:1", 7]]));
+    assert.deepEqual(
+        series.list().map((one) => one.key), ["queue:l0:1/3", "paused:l0:1/3", "marks:l0:1/3", "utilization:l0:1"]);
+    assert.deepEqual([...series.values(series.get("queue:l0:1/3"))], [0, 1024, 2048]);
+    assert.deepEqual(series.seen(series.get("utilization:l0:1"), 0, 40), {most: 1, of: 0.375}, "the mean is by time");
+    assert.deepEqual(series.seen(series.get("marks:l0:1/3"), 12, 15), {most: 2, of: 2});
+    assert.deepEqual(series.left, {ports: 1, queues: 0});
+    assert.equal(series.get("queue:l0:1/3").at, 7);
+    const [row] = countersIn(series, 0, 40);
+    assert.deepEqual([row.port, row.class, row.of.queue.value, row.of.utilization.value], ["l0:1", 3, 2048, 0.375]);
+    assert.equal(seriesOf(null, new Map()).some, false);
+  },
+
+  links() {
+    const model = modelOf(data()), time = {from: 0, to: 10};
+    const store =
+        {model, chosen: {kind: "port", index: 5}, time: {...time, from: 2.4}, first: [0, 10], tracks: ["queue:l0:1/3"]};
+    const hash = hashOf(store, []);
+    assert.equal(hash, "port=leaf1%3A2&t=2-10&tracks=queue%3Al0%3A1%2F3");
+    assert.deepEqual(readHash(`#${hash}`, model), {kind: "port", index: 5, from: 2, to: 10, tracks: ["queue:l0:1/3"]});
+    assert.deepEqual(readHash("#finding=1", model), {kind: "finding", index: 0});
+    for (const wrong of ["finding=0", "finding=2", "flow=2", "port=none", "t=5-5", "step=-1", "step=1.5", "a=b", ""])
+      assert.deepEqual(readHash(wrong, model), {}, wrong);
+  },
+
+  search() {
+    const model = modelOf({...data(), jobs: [{job: 0, name: "train"}]}),
+          texts = (sought) => found(entriesOf(model), sought).map(({text}) => text);
+    model.findings.forEach((f) => f.sentence = "Flow contention at leaf1:2");
+    const all = (sought) => found(entriesOf(model), sought).map(({kind, text}) => `${kind} ${text}`);
+    assert.equal(all("leaf1:2")[0], "port leaf1:2", "the name itself is first");
+    assert.deepEqual(all("contention leaf1"), ["finding Flow contention at leaf1:2"]);
+    assert.deepEqual(texts("h0->h2"), ["h0->h2/1"]);
+    assert.deepEqual(texts("  "), []);
+    assert.deepEqual(texts("none"), []);
+  },
+
+  remedies() {
+    const model = {
+      flows: [{name: "13->19/10001>4791"}],
+      jobOfFlow: () => -1,
+      jobs: [],
+      collectives: [{job: 0}],
+      ports: [{node: 0, peer_node: 1}],
+      nodes: [{host: false}, {host: false}]
+    };
+    const config = {
+      "flows.[0].src": "\"1\"",
+      "flows.[0].dst": "\"2\"",
+      "flows.[0].sport": "1",
+      "flows.[1].src": "\"13\"",
+      "flows.[1].dst": "\"19\"",
+      "flows.[1].sport": "10001",
+      "host.cc": "\"none\"",
+      "load_balancing.kind": "\"adaptive\""
+    };
+    const f = {type: "flow-contention", flows_at: [0], collectives_at: [0], root_at: 0, evidence: ""};
+    assert.deepEqual(remediesOf(model, config, f).map(({set}) => set), ["flows.[1].enabled=false", "host.cc=dcqcn"]);
+    assert.deepEqual(remediesOf(model, {}, f), [], "nothing is known of the scenario");
+  },
+
+  who_leads() {
+    const fault =
+        {links: [{from: "l2", to: "s1", port: "l2:3"}], drop_rate: 0.02, alarms: 7, first_iteration: 1, last_iteration: 3};
+    const model = {
+      flowpulse: {faults: [fault]},
+      findings: [{}, {untimed: true, root: "l2:3", sentence: "Silent fault at l2:3"}]
+    };
+    assert.deepEqual([leadOf(model).system, leadOf(model).finding], ["FlowPulse", 1]);
+    assert.equal(leadOf({findings: []}), null);
+  },
+
+  files() {
+    assert.equal(csvText([["a,b", 1], ["say \"no\"", null]]), "\"a,b\",1\n\"say \"\"no\"\"\",\n");
+  },
+
+  events_in_order() {
+    const events = eventsOf({count: 4, time: {steps: [10, 5, 0, 5]}, from: [[3, 4]]});
+    assert.deepEqual([events.between(0, 9), events.between(10, 15), events.between(16, 30)], [[0, 0], [0, 3], [3, 4]]);
+    assert.deepEqual(events.row(3), {time: 20, from: 3});
+    assert.deepEqual(eventsOf({count: 0}).between(0, 1), [0, 0]);
+  },
+
   numbers() {
     assert.equal(timeIn("ms", 1e6).of(46973092), "46.973 ms");
     assert.equal(duration(46973), "46.973 us");
@@ -130,12 +282,30 @@ const tests = {
   },
 
   steps_at_once_have_lanes() {
-    const bar = (number, start, end) => ({number, start, end, started: end > start});
-    const numbers = (steps) => lanesOf(steps).map((lane) => lane.map((s) => s.number));
-    assert.deepEqual(numbers([bar(1, 0, 5), bar(2, 5, 9), bar(3, 9, 12)]), [[1, 2, 3]]);
+    const numbers = (...bars) => {
+      const of = (at) => bars.map((bar) => bar[at]), state = bars.map(([start, end]) => (end > start ? 2 : 0));
+      return lanesOf({start: of(0), end: of(1), state}, bars.map((_, i) => i));
+    };
+    assert.deepEqual(numbers([0, 5], [5, 9], [9, 12]), [[0, 1, 2]]);
+    assert.deepEqual(numbers([0, 5], [0, 9], [5, 7], [6, 8], [0, 0]), [[0, 2], [1], [3]]);
+    assert.deepEqual(numbers(), [[]]);
+  },
+
+  one_axis() {
+    const model = modelOf(data()), run = lanesOfRun(model), {flat, lanes} = run;
+    assert.equal(flat.count, 6);
     assert.deepEqual(
-        numbers([bar(1, 0, 5), bar(2, 0, 9), bar(3, 5, 7), bar(4, 6, 8), bar(5, 0, 0)]), [[1, 3, 5], [2], [4]]);
-    assert.deepEqual(numbers([]), [[]]);
+        lanes.map((lane) => [...lane.steps].map((i) => flat.index[i])), [[0, 1, 3, 4], [2, 5]], "a lane a rank");
+    assert.deepEqual(lanes.map((lane) => lane.name.text), ["h0->h2", "h1->h2"]);
+    const seen = [];
+    seenIn(flat, lanes[0], 2100, 5000, (i) => seen.push(flat.index[i]));
+    assert.deepEqual(seen, [1, 3], "what is in view");
+    assert.equal(stepAt(flat, lanes[0], 5100, 0), 3);
+    assert.equal(stepAt(flat, lanes[0], 4000, 100), -1);
+    const worst = new Uint8Array(8);
+    worstOf(flat, lanes[0], 0, 8000, worst);
+    assert.deepEqual([...worst], [1, 4, 4, 1, 0, 1, 4, 4], "as expected, the lost part, nothing");
+    assert.deepEqual(run.laneOf(model.step(5)), 1);
   },
 
   what_belongs_together() {

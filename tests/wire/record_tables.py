@@ -8,13 +8,12 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(sys.argv[2])
-sys.path.insert(0, str(ROOT / "scripts"))
-from soaking import record_layout  # pylint: disable=wrong-import-position
-
 PAGE = ROOT / "docs/wire-records.md"
 LUA = ROOT / "scripts/wireshark/rocelab.lua"
 READER = ROOT / "scripts/records/rocelab_records.py"
 LUA_COLUMNS = 122
+ROW = re.compile(r"^\| ([A-Z_]+) \| (\d+) \| (\d+) \| [^|]*\| (.*) \|$")
+FIELD = re.compile(r"(\d+) `(\w+)` (tuple|char|u8|u16|u32|u64)(\[\d+\])?( count| end)?")
 
 
 def listed():
@@ -50,12 +49,12 @@ def page_fields(fields):
 
 def page_with(page, version, kinds, values):
     """The page as it should be; what it says in words of a record stays."""
-    rows = {int(row[2]): row for row in (record_layout.ROW.match(line) for line in page.splitlines()) if row}
+    rows = {int(row[2]): row for row in (ROW.match(line) for line in page.splitlines()) if row}
     table = []
     for number, (name, size, title, fields) in sorted(kinds.items()):
         old = rows.get(number)
         right = page_fields(fields)
-        same = old and record_layout.fields_of(old[4]) == record_layout.fields_of(right)
+        same = old and FIELD.findall(old[4]) == FIELD.findall(right)
         what = old[0].split("|")[4].strip() if old else title
         table.append(f"| {name} | {number} | {size} | {what} | {old[4] if same else right} |")
     first, last = min(rows.values(), key=lambda row: int(row[2]))[0], max(rows.values(), key=lambda row: int(row[2]))[0]

@@ -110,7 +110,7 @@ def stream_as_file(path, found):
 
 
 def tcp_capture(data, path, cuts):
-    """A classic pcap of one TCP connection to port 5000 that carries data, cut as told."""
+    """A classic pcap of one TCP connection to port 5000 that carries data, cut as given."""
     def packet(seq, flags, payload):
         tcp = struct.pack(">HHIIBBHHH", 40000, 5000, seq, 1, 0x50, flags, 65535, 0, 0) + payload
         ip = struct.pack(">BBHHHBBHII", 0x45, 0, 20 + len(tcp), 0, 0x4000, 64, 6, 0, 0x7f000001, 0x7f000001)
@@ -136,13 +136,13 @@ def stream_over_tcp(recording, found):
         check(types == [r.type for r in found], f"over TCP, cut at {cuts}: {len(types)} records in order",
               (len(types), len(found)))
         check(fields(path, "rocelab.bad", "frame.number") == [], f"over TCP, cut at {cuts}: every one is known")
-    # what is no record is told of, and ends nowhere else
+    # what is no record is reported, and ends nowhere else
     tcp_capture(data[:16] + b"\xff" * 1000 + b"\0" * 1000, path, (1000,))
-    check(fields(path, "rocelab.bad", "frame.number"), "over TCP: nonsense is told of")
+    check(fields(path, "rocelab.bad", "frame.number"), "over TCP: nonsense is reported")
 
 
 def damaged():
-    """Another version of a polling packet is told of, not read."""
+    """Another version of a polling packet is reported, not read."""
     poll = struct.pack(">IBBBBIIIHH", 0x524c504c, 2, 1, 17, 0, 7, 0x0a000001, 0x0a000002, 1, 4791)
     path = scratch() / "polls.pcap"
     with open(path, "wb") as file:
@@ -152,7 +152,7 @@ def damaged():
             ip = struct.pack(">BBHHHBBHII", 0x45, 0, 20 + len(udp), 0, 0x4000, 64, 17, 0, 0x0a000001, 0x0a000002)
             frame = bytes(12) + b"\x08\0" + ip + udp
             file.write(struct.pack("<IIII", 0, 0, len(frame), len(frame)) + frame)
-    check(fields(path, "rocelab_poll.bad", "frame.number") == [("1",), ("3",)], "damaged polling packets are told of")
+    check(fields(path, "rocelab_poll.bad", "frame.number") == [("1",), ("3",)], "damaged polling packets are reported")
     check(fields(path, "rocelab_poll.event", "frame.number") == [("2",)], "and not read")
 
 
@@ -182,7 +182,7 @@ def tags():
 def selective_acks():
     """Wireshark alone reads the frames, with the script the two numbers. Both ends of a host's cable, nothing lost."""
     run = dpswitch(small(collective=ring(step_bytes=3000)), "--quiet", "--capture", "a1:1",
-                   *sets(detection__policy="off", host__transport="selective"))
+                   *sets(detection__policy="off", host__transport="selective", host__ack_every=1))
     path = run.dir / "capture.pcapng"
     check(tshark(path, "-Y", "_ws.malformed", lua=False) == [], "selective: nothing is malformed")
     data = fields(path, "infiniband.bth.opcode == 10 || infiniband.bth.opcode == 11", "infiniband.bth.opcode",

@@ -15,6 +15,7 @@ export function colorsNow() {
 export function whenColorsChange(draw) {
   const root = document.documentElement;
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  addEventListener("scheme", draw);
   addEventListener("beforeprint", () => {
     root.classList.add("print");
     draw();

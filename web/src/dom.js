@@ -28,7 +28,8 @@ export const image = (name, width, height, label, ...shapes) => svg(
 
 /* A part of the page with its heading. */
 export function section(root, id, title, ...children) {
-  const node = el("section", {id, "aria-labelledby": `${id}-title`}, el("h2", {id: `${id}-title`}, title), ...children);
+  const heading = el("header", {class: "heading"}, el("h2", {id: `${id}-title`}, title), el("span", {class: "saves"}));
+  const node = el("section", {id, "aria-labelledby": `${id}-title`}, heading, ...children);
   root.append(node);
   return node;
 }
@@ -62,3 +63,27 @@ export function perFrame(draw) {
 
 /* A swatch and its meaning. */
 export const key = (name, ...meaning) => el("span", {class: "key"}, el("i", {class: name}), ...meaning);
+
+/* Paper has no scroll bars: what is drawn for it is drawn whole. */
+export const onPaper = () => document.documentElement.classList.contains("print");
+
+/* A canvas of so many px, sharp on dense screens. @return its context, in px */
+export function fit(canvas, width, height) {
+  const ratio = onPaper() ? 1 : devicePixelRatio || 1;
+  if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
+    canvas.width = Math.round(width * ratio);
+    canvas.height = Math.round(height * ratio);
+    canvas.style.width = `${width}px`;
+    canvas.style.height = `${height}px`;
+  }
+  const g = canvas.getContext("2d");
+  g.setTransform(ratio, 0, 0, ratio, 0, 0);
+  return g;
+}
+
+/* A button that does something. */
+export function action(text, label, act, name = false) {
+  const node = el("button", {type: "button", class: name, "aria-label": label, title: label}, text);
+  node.addEventListener("click", act);
+  return node;
+}

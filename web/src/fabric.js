@@ -5,6 +5,7 @@ import {silentMark, silentPorts, unmeasuredOf, unmeasuredText} from "./flowpulse
 import {bytes, cut, percent} from "./format.js";
 import {largest, rootFinding, victimFlow} from "./model.js";
 import {problemMarks} from "./probes.js";
+import {save} from "./save.js";
 import {roving, stands} from "./store.js";
 import {tiersOf} from "./tiers.js";
 import {tip} from "./tip.js";
@@ -48,7 +49,40 @@ function loadOf(port, most) {
   const share = port.reported && most > 0 ? port.reported.bytes / most : 0;
   if (!port.reported || port.reported.packets === 0)
     return port.reported ? "l0" : "none";
-  return share > 0.75 ? "l4" : share > 0.5 ? "l3" : share > 0.25 ? "l2" : "l1";
+  return levelName(share);
+}
+
+const FULL = 0.75, HALF = 0.5, SOME = 0.25; /* of what the color stands for */
+const levelName = (share) => (share > FULL ? "l4" : share > HALF ? "l3" : share > SOME ? "l2" : "l1");
+
+/* The mean utilization of ports in the time shown, from their counters; null: the page has none. */
+function usedIn({series, time, model}) {
+  const used = new Map();
+  for (const one of series.list()) {
+    if (one.kind === "utilization" && one.at >= 0)
+      used.set(one.at, series.seen(one, time.from, time.to).of);
+  }
+  return used.size > 0 ? (port) => used.get(port) ?? (model.ports[port].reported ? 0 : null) : null;
+}
+
+/* How long a port was paused in the time shown, as a share of it; null: unknown. */
+function pausedIn({series, time}, port) {
+  const own =
+      series.ofPort(port).filter((one) => one.kind === "paused").map((one) => series.seen(one, time.from, time.to).of);
+  return own.length > 0 ? Math.max(...own) : null;
+}
+
+/* Colors of the time shown: the brush moves, and what is drawn stays. */
+function recolor(store, box) {
+  const used = usedIn(store), {time} = store;
+  for (const link of used ? box.querySelectorAll(".link") : []) {
+    const share = used(Number(link.getAttribute("data-index")));
+    link.lastChild.setAttribute("class", share === null ? "none" : share < 0.005 ? "l0" : levelName(share));
+  }
+  for (const mark of box.querySelectorAll(".paused")) {
+    const port = Number(mark.getAttribute("data-index")), share = time.isWhole() ? null : pausedIn(store, port);
+    mark.classList.toggle("away", share !== null && share < PAUSED_SHARE);
+  }
 }
 
 function node(model, index, [x, y], pitch, unmeasured) {
@@ -145,11 +179,16 @@ function drawing(store, tiers, width) {
 
 function legend(store, tiers, {most, victim, culprit, silents, unmeasured, probed}) {
   const {model} = store;
+  const loads = [key("line none", "nothing"), key("line l1"), key("line l2"), key("line l3"), key("line l4")];
   return [
-    most > 0 ? el("span", null,
-                  "Each half of a link is a port, its color what telemetry reported of it: ", key("line none", "nothing"),
-                  key("line l1"), key("line l2"), key("line l3"), key("line l4", `few to most bytes (${bytes(most)})`)) :
-               el("span", null, "No telemetry arrived from any port: none was polled."),
+    store.series.some ?
+        el("span", null, "Each half of a link is a port, its color its mean utilization in the time shown: ", ...loads,
+           "to 25, 50, 75 and 100 %") :
+        most > 0 ?
+        el("span", null,
+           "Each half of a link is a port, its color what telemetry reported of it: ", key("line none", "nothing"),
+           key("line l1"), key("line l2"), key("line l3"), key("line l4", `few to most bytes (${bytes(most)})`)) :
+        el("span", null, "No telemetry arrived from any port: none was polled."),
     most > 0 && key("pause", `paused by PFC for ${percent(PAUSED_SHARE)} of the time or more`),
     silents.length > 0 && key("silent", "loses packets silently; with ? one of several does"),
     probed.length > 0 && key("probed", "priority of what probes saw; ?: at one of several"),
@@ -160,19 +199,41 @@ function legend(store, tiers, {most, victim, culprit, silents, unmeasured, probe
   ].filter(Boolean);
 }
 
+/* Ports: what telemetry reported of each, and their use in the time shown. */
+function csv(store) {
+  const {model} = store, used = usedIn(store),
+        keys = ["bytes", "packets", "depth_max", "pause_ns", "pauses_received", "pauses_sent", "drops"];
+  return [
+    ["port", "peer", "rate_bps", ...keys.map((key) => `reported_${key}`), "utilization"],
+    ...model.ports.map(
+        (p, i) =>
+            [p.name, p.peer_port >= 0 ? model.ports[p.peer_port].name : "", p.rate_bps,
+             ...keys.map((key) => (p.reported ? p.reported[key] : "")), used ? used(i) : ""])
+  ];
+}
+
 export function drawFabric(root, store) {
   if (store.model.nodes.length === 0)
     return;
   const tiers = tiersOf(store.model, MOST_NODES), box = el("div", {class: "scroll"}), keys = el("p", {class: "legend"});
-  section(root, "fabric", "Fabric", box, keys);
+  const part = section(root, "fabric", "Fabric", box, keys);
   const again = roving(box);
   const draw = () => {
     const made = drawing(store, tiers, box.clientWidth);
     box.replaceChildren(made.image);
     keys.replaceChildren(...legend(store, tiers, made));
     store.mark(box);
+    recolor(store, box);
     again();
   };
   whenSized(box, draw);
-  store.on((changed) => (changed.collective ? draw() : store.mark(box)));
+  save(part, {csv: () => csv(store)});
+  store.later((changed) => {
+    if (changed.collective)
+      draw();
+    else if (changed.chosen)
+      store.mark(box);
+    if (changed.time)
+      recolor(store, box);
+  });
 }

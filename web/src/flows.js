@@ -97,5 +97,5 @@ export function drawSlowest(root, store) {
       el("p", {class: "legend"},
          "Ahead of it: packets of the other flow that its packets waited behind (Eq. 2 of the paper), where its " +
              "provenance graph is kept: of those that lost most time. Choose a flow, and what belongs to it lights up."));
-  store.on(() => store.mark(node));
+  store.on((changed) => changed.chosen && store.mark(node));
 }

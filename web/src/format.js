@@ -48,3 +48,23 @@ export const many = (n, noun) => `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
 
 /* Cut to so many characters, with an ellipsis. */
 export const cut = (text, length) => (text.length > length ? `${text.slice(0, length - 1)}\u2026` : text);
+
+/* Durations of a sentence as people read them: 6181.263 us are 6.181 ms. */
+export const readable = (text) => text.replace(/\b(\d{4,}(?:\.\d+)?) (ns|us)\b/g, (all, number, unit) => {
+  const ns = Number(number) * (unit === "us" ? 1e3 : 1);
+  return ns >= 1e6 ? `${(ns / 1e6).toFixed(3)} ms` : `${(ns / 1e3).toFixed(3)} us`;
+});
+
+/*
+ * The parts of a whole as they are shown, so that they add up to it as it is shown: the largest remainders are rounded
+ * upwards, as fmt_add_up() of diag/report/fmt.h has it. Parts that miss the whole by more are rounded each by itself.
+ */
+export function addUp(values, whole, digits) {
+  const steps = values.map((value) => value * 10 ** digits), least = steps.map(Math.floor);
+  const left = Math.round(whole * 10 ** digits) - least.reduce((sum, n) => sum + n, 0);
+  if (left < 0 || left > values.length)
+    return values.map((value) => value.toFixed(digits));
+  const order = steps.map((n, i) => i).sort((a, b) => steps[b] - least[b] - (steps[a] - least[a]) || a - b);
+  const up = new Set(order.slice(0, left));
+  return least.map((n, i) => ((n + up.has(i)) / 10 ** digits).toFixed(digits));
+}

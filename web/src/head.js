@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The answer first: what happened, why, and five numbers. */
+import {drawBudget, lossOf} from "./budget.js";
 import {el, phrases} from "./dom.js";
-import {bytes, change, count, many, percent} from "./format.js";
+import {bytes, change, count, many, percent, readable} from "./format.js";
+import {leadOf} from "./lead.js";
 import {largest, SLOW_SHARE} from "./model.js";
 import {stands} from "./store.js";
 
@@ -17,8 +19,8 @@ function flowTimes(model) {
   const {all, slowest} = model.generated, whole = all.slowdown[all.slowdown.length - 1], worst = slowest[0];
   return [
     fact(
-        "Flows slowed", `${count(all.slow)} of ${count(all.flows)}`, "took more than twice as long as on an idle fabric",
-        all.slow > 0 ? "bad" : "good"),
+        "Flows slowed", `${count(all.slow)} of ${count(all.flows)}`,
+        "longer than on an idle fabric by over 1 % and a base RTT", all.slow > 0 ? "bad" : "good"),
     fact(
         "Slowdown, 99th percentile", whole.p99.toFixed(2),
         `${whole.p50.toFixed(2)} at the median, ${whole.max.toFixed(2)} at most`, whole.p99 > 2 ? "bad" : "good"),
@@ -33,16 +35,17 @@ function flowTimes(model) {
 
 /* What was lost, by its parts: they add up. */
 function lost(model) {
-  const n = model.network, t = model.time, share = (ns) => percent(ns / n.lost_ns, 1);
+  const n = model.network, t = model.time;
   if (n.lost_ns <= 0)
     return fact("Lost", t.of(0), "no step lost time", "good");
   const parts = [
     [n.explained_ns, "by root causes"], [n.without_effect_ns, "by what would regain nothing alone"],
     [n.late_little_ns, "by hosts late by too little to be named"], [n.unexplained_ns, "unexplained"]
   ];
+  const shares = lossOf(model, n.lost_ns / 100, 1);
   return fact(
       model.collectives.length > 1 ? "Lost in all" : "Lost", t.of(n.lost_ns),
-      parts.filter(([ns]) => ns > 0).map(([ns, by]) => `${share(ns)} ${by}`).join(", "), n.innocent ? false : "bad");
+      parts.map(([ns, by], i) => ns > 0 && `${shares[i]} % ${by}`).filter(Boolean).join(", "), n.innocent ? false : "bad");
 }
 
 /* An iteration of several collectives, as the headline speaks of it. */
@@ -105,21 +108,52 @@ function causes(model) {
   return facts;
 }
 
-export function drawHead(root, store) {
-  const {model} = store, {run} = model, good = model.network.innocent && model.findings.length === 0;
-  const header =
+function runLines({model, scenario}) {
+  const {run} = model;
+  return [
+    el("p", {class: "run"},
+       `${run.name} / ${model.jobs.length > 0 ? `${model.jobs.map((job) => job.name).join(", ")} / ` : ""}` +
+           `${scenario ? `seed ${scenario.seed} / ` : ""}detection: ${run.policy}, ${run.detections} a step, threshold ${
+               run.rtt_percent} % of the base RTT`),
+    scenario && scenario.overrides.length > 0 &&
+        el("p", {class: "run"}, "set: ", ...scenario.overrides.flatMap((set) => [el("code", null, set), " "])),
+  ];
+}
+
+/* A system's own finding before what the collectives say. */
+function leading(lead, headline) {
+  const text = lead.finding < 0 ?
+      lead.text :
+      stands(el("button", {type: "button", class: "plain"}, lead.text), "finding", lead.finding);
+  return [
+    el("h1", {class: "lead"}, el("span", {class: "system"}, lead.system), text),
+    el("p", {class: "why"}, ...phrases(lead.why)), el("p", {class: "second"}, ...phrases(headline))
+  ];
+}
+
+/*
+ * The verdict itself.
+ * @param tools  what stands beside the run's name
+ * @param compared  several systems stand side by side: none of them leads
+ */
+export function drawHead(root, store, tools, compared) {
+  const {model} = store, {run} = model, good = model.network.innocent && model.findings.length === 0,
+        lead = compared ? null : leadOf(model);
+  const headline = readable(run.headline), why = readable(run.conclusion);
+  root.append(
       el("header", {class: good ? "good" : "bad"},
-         el("p", {class: "run"},
-            `${run.name} / ${model.jobs.length > 0 ? `${model.jobs.map((job) => job.name).join(", ")} / ` : ""}` +
-                `${store.scenario ? `seed ${store.scenario.seed} / ` : ""}detection: ${run.policy}, ${
-                    run.detections} a step, threshold ${run.rtt_percent} % of the base RTT`),
-         store.scenario && store.scenario.overrides.length > 0 &&
-             el("p", {class: "run"}, "set: ", ...store.scenario.overrides.flatMap((set) => [el("code", null, set), " "])),
-         el("h1", null, run.headline), el("p", {class: "why"}, ...phrases(run.conclusion)),
+         el("div", {class: "top"}, el("div", null, ...runLines(store).filter(Boolean)), tools),
+         ...(lead ? leading(lead, headline) : [el("h1", null, headline)]),
+         el("p", {class: lead ? "second" : "why"}, ...phrases(why)),
          model.evidence.missing && el("p", {class: "warn"}, `Incomplete evidence: ${model.evidence.missing}`),
          run.lateness && el("p", {class: "why"}, run.lateness),
-         run.recording_lost && el("p", {class: "warn"}, run.recording_lost),
-         el("dl", {class: "facts"}, ...times(model), ...causes(model)));
+         run.recording_lost && el("p", {class: "warn"}, run.recording_lost)));
   document.title = `${run.name}: verdict`;
-  root.append(header);
+}
+
+/* Numbers, and the lost time by cause. */
+export function drawFacts(root, store) {
+  const {model} = store, box = el("div", {id: "facts"}, el("dl", {class: "facts"}, ...times(model), ...causes(model)));
+  root.append(box);
+  drawBudget(box, store);
 }

@@ -37,7 +37,7 @@ export function drawInjected(root, store) {
     return;
   const {faults, background_flows: flows} = scenario;
   const nothing = faults.length + flows.length === 0;
-  section(
+  const node = section(
       root, "injected", "Injected faults",
       el("details", null, el("summary", null, "Show the truth: what the scenario did to this run"),
          el("p", {class: "legend"},
@@ -50,4 +50,7 @@ export function drawInjected(root, store) {
                  ["background flow", "bytes", "start", ""],
                  flows.map(
                      (f) => [f.flow, bytes(f.bytes), model.time.of(f.start_ns), f.repeat ? "again and again" : ""]))));
+  const shown = node.querySelector("details");
+  shown.addEventListener("toggle", () => shown.open !== store.truth && store.reveal(shown.open));
+  store.on((changed) => changed.truth && (shown.open = store.truth));
 }

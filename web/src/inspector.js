@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What is chosen, in words, and all that belongs to it, each to be chosen in turn. */
 import {el, phrases} from "./dom.js";
+import {readable} from "./format.js";
 import {stepName} from "./model.js";
 import {stands} from "./store.js";
+import {markTracks, trackButtons} from "./tracks.js";
 import {flowLines, portLines, portName, stepLines} from "./words.js";
 
-const MOST = 12; /* of each kind; more are counted */
+const MOST = 12, TRACKED = 3; /* of each kind; more are counted */
 
 const describe = {
-  finding: (model, i) => [model.findings[i].sentence, [model.findings[i].evidence]],
+  finding: (model, i) => [readable(model.findings[i].sentence), [readable(model.findings[i].evidence)]],
   step: (model, i) => [stepName(model, model.step(i)), stepLines(model, model.step(i))],
   port: (model, i) => [`Port ${portName(model, i)}`, portLines(model, i)],
   flow: (model, i) => [`Flow ${model.flows[i].name}`, flowLines(model, i)],
@@ -31,6 +33,17 @@ function chips(store, kind, set, plural) {
       list.length > MOST && el("span", null, `and ${list.length - MOST} more`));
 }
 
+/* Counters over time of the port, or of the finding's ports: a click adds one below the timeline. */
+function tracks(store) {
+  const {model, chosen, series} = store, f = chosen.kind === "finding" ? model.findings[chosen.index] : null;
+  const ports = chosen.kind === "port" ? [chosen.index] :
+      f                                ? [...new Set([f.root_at, ...f.ports_at])].slice(0, TRACKED) :
+                                         [];
+  const list = ports.flatMap((port) => series.ofPort(port));
+  return list.length > 0 &&
+      el("p", {class: "chips"}, el("span", null, "tracks"), ...trackButtons(store, list.slice(0, MOST)));
+}
+
 export function drawInspector(store) {
   const {model} = store, box = el("aside", {id: "inspector", "aria-label": "Selection", hidden: true}),
         details = el("div", {"aria-live": "polite"});
@@ -40,6 +53,8 @@ export function drawInspector(store) {
   box.append(close, details);
   document.body.append(box);
   store.on((changed) => {
+    if (changed.tracks)
+      markTracks(box, store);
     if (!changed.chosen)
       return;
     box.hidden = !store.chosen;
@@ -49,7 +64,7 @@ export function drawInspector(store) {
     const [title, lines] = describe[store.chosen.kind](model, store.chosen.index), {lit} = store;
     details.replaceChildren(
         el("h2", null, ...phrases(title)), el("p", null, ...phrases(lines.join(" \u00b7 "))),
-        ...[chips(store, "finding", lit.findings, "findings"), chips(store, "step", lit.steps, "steps"),
+        ...[tracks(store), chips(store, "finding", lit.findings, "findings"), chips(store, "step", lit.steps, "steps"),
             chips(store, "flow", lit.flows, "flows"), chips(store, "port", lit.ports, "ports")]
             .filter(Boolean));
   });

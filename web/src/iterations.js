@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* All collectives of the run, a bar each: how long against what was expected. Choosing one shows its steps below. */
 import {colorsNow, whenColorsChange} from "./colors.js";
-import {el, perFrame, section, whenSized} from "./dom.js";
+import {el, fit, perFrame, section, whenSized} from "./dom.js";
 import {change} from "./format.js";
 import {largest, level} from "./model.js";
+import {save} from "./save.js";
 import {tip} from "./tip.js";
 
 const HEIGHT = 64, MOST_PITCH = 44, MOST = 3; /* of what was expected: bars end there */
@@ -30,14 +31,10 @@ function barsOf(model, width) {
   });
 }
 
-function draw(canvas, store, bars, pitch) {
-  const {model} = store, colors = colorsNow(), width = canvas.parentNode.clientWidth, ratio = devicePixelRatio || 1;
-  const g = canvas.getContext("2d"), most = Math.min(MOST, largest(model.collectives, (c) => 1 + excess(c), 1.2));
+/* @param g  a canvas's context, or what records one */
+function paint(g, store, bars, pitch) {
+  const {model} = store, colors = colorsNow(), most = Math.min(MOST, largest(model.collectives, (c) => 1 + excess(c), 1.2));
   const y = (share) => HEIGHT - 4 - (HEIGHT - 10) * Math.min(1, share / most), gap = pitch > 4 ? 1.5 : 0;
-  canvas.width = Math.round(width * ratio);
-  canvas.height = HEIGHT * ratio;
-  canvas.style.width = `${width}px`;
-  g.setTransform(ratio, 0, 0, ratio, 0, 0);
   bars.forEach(({first, last, worst}, i) => {
     const c = model.collectives[worst];
     g.fillStyle = colors[colorOf(c)];
@@ -73,6 +70,14 @@ function tools(store) {
   };
 }
 
+function csv(model) {
+  const keys = [
+    "job", "collective", "iteration", "name", "op", "algorithm", "bytes", "start_ns", "took_ns", "expect_ns", "ideal_ns",
+    "lost_ns"
+  ];
+  return [[...keys, "complete"], ...model.collectives.map((c) => [...keys.map((key) => c[key]), c.complete ? 1 : 0])];
+}
+
 export function drawIterations(root, store) {
   const {model} = store;
   if (model.collectives.length < 2)
@@ -84,16 +89,22 @@ export function drawIterations(root, store) {
     bars = barsOf(model, strip.clientWidth);
     pitch = Math.min(MOST_PITCH, strip.clientWidth / bars.length);
     fill();
-    draw(canvas, store, bars, pitch);
+    const g = fit(canvas, strip.clientWidth, HEIGHT);
+    g.clearRect(0, 0, strip.clientWidth, HEIGHT);
+    paint(g, store, bars, pitch);
   });
   const at = (event) => bars[Math.floor((event.clientX - strip.getBoundingClientRect().left) / pitch)];
-  section(
+  const part = section(
       root, "iterations", "Collectives", line, strip,
       el("p", {class: "legend"},
          "A bar is one collective; its height is its time, relative to the expected time (the line)."));
+  save(part, {
+    csv: () => csv(model),
+    pictures: () => [{width: strip.clientWidth, height: HEIGHT, paint: (g) => paint(g, store, bars, pitch)}],
+  });
   strip.addEventListener("click", (event) => at(event) && store.show(at(event).worst));
   tip(strip, (event) => (event && at(event) ? title(model, at(event).worst) : null));
   whenSized(strip, redraw);
   whenColorsChange(redraw);
-  store.on(redraw);
+  store.on((changed) => changed.collective && redraw());
 }

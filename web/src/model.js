@@ -35,6 +35,30 @@ export function rows(columns) {
   return Array.from({length: columns.count}, (_, i) => Object.fromEntries(keys.map((key, k) => [key, get[k](i)])));
 }
 
+/* Rows in order of time, of which there may be millions: {count, time, row(i), between(from, to)}. */
+export function eventsOf(columns) {
+  const keys = Object.keys(columns).filter((key) => key !== "count");
+  const of = Object.fromEntries(keys.map((key) => [key, unpacked(columns, key, Float64Array)]));
+  const time = of.time || new Float64Array(0), first = (ns) => {
+    let low = 0, high = time.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (time[middle] < ns)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    return low;
+  };
+  return {
+    count: columns.count,
+    time,
+    row: (i) => Object.fromEntries(keys.map((key) => [key, of[key][i]])),
+    /* @return [first, behind the last] */
+    between: (from, to) => [first(from), first(to + 1)],
+  };
+}
+
 /* The largest of a list that may be too long for Math.max. */
 export const largest = (list, of, least) => list.reduce((most, item) => Math.max(most, of(item)), least);
 
@@ -47,51 +71,87 @@ export function level(step) {
   return step.excess <= 0.1 ? 1 : step.excess <= 0.5 ? 2 : 3;
 }
 
-function stepsOf(data, index) {
+/* A column as an array of numbers, for what has hundreds of thousands of rows. */
+export function unpacked(columns, key, Type) {
+  const packed = columns[key], values = new Type(columns.count);
+  let at = 0;
+  for (const item of packed.steps || packed) {
+    if (typeof item === "number")
+      values[at++] = item;
+    else
+      values.fill(item[0], at, at += item[1]);
+  }
+  for (let i = 1; packed.steps && i < values.length; i++)
+    values[i] += values[i - 1];
+  return values;
+}
+
+/* What iterations have in common. */
+function scheduleOf(columns) {
+  const further = new Map(), of = (key) => unpacked(columns, key, Int32Array);
+  for (const [i, on] of columns.further)
+    further.set(i, [...(further.get(i) || []), on]);
+  return {
+    rank: of("rank"),
+    number: of("step"),
+    flow: of("flow"),
+    host: of("host"),
+    own: of("own"),
+    depends: of("depends"),
+    expect: unpacked(columns, "expect_ns", Float64Array),
+    further,
+  };
+}
+
+/* The steps of a collective as arrays; null: the page has no room for them. */
+function timesOf(data, schedules, index) {
   const c = data.collectives[index];
   if (!c.steps)
-    return [];
-  const schedule = data.schedules[c.steps.schedule];
-  const at = (columns, key) => column(columns, key);
-  const rank = at(schedule, "rank"), number = at(schedule, "step"), flow = at(schedule, "flow"),
-        host = at(schedule, "host");
-  const own = at(schedule, "own"), depends = at(schedule, "depends"), expect = at(schedule, "expect_ns");
-  const start = at(c.steps, "start"), took = at(c.steps, "took"), state = at(c.steps, "state");
-  const steps = Array.from({length: c.nsteps}, (_, i) => {
-    const bits = state(i), expected = expect(i), from = c.start_ns + start(i);
-    const on = bits & WAITED_OWN ? i - own(i) : bits & WAITED_DATA ? depends(i) : -1;
-    const needs = [own(i) ? i - own(i) : -1, depends(i)].filter((d) => d >= 0);
-    return {
-      index: c.first_step + i,
-      collective: index,
-      rank: rank(i),
-      number: number(i),
-      flow: flow(i),
-      local: flow(i) < 0, /* computes, and sends nothing */
-      host: host(i),
-      start: from,
-      took: took(i),
-      end: from + took(i),
-      expect: expected,
-      excess: expected > 0 ? took(i) / expected - 1 : 0,
-      reported: !!(bits & REPORTED),
-      started: !!(bits & STARTED),
-      open: !!(bits & OPEN),
-      critical: !!(bits & CRITICAL),
-      slow: !!(bits & SLOW),
-      pruned: !!(bits & PRUNED),
-      waitedFor: on < 0 ? -1 : c.first_step + on,
-      needs: needs.map((d) => c.first_step + d), /* all that it depends on */
-    };
-  });
-  for (const [i, on] of schedule.further)
-    steps[i].needs.push(c.first_step + on);
-  for (const {step, waited, ...more} of c.steps.rare) {
-    Object.assign(steps[step], more);
-    if (waited >= 0)
-      steps[step].waitedFor = waited;
-  }
-  return steps;
+    return null;
+  schedules[c.steps.schedule] ||= scheduleOf(data.schedules[c.steps.schedule]);
+  return {
+    schedule: schedules[c.steps.schedule],
+    start: unpacked(c.steps, "start", Float64Array),
+    took: unpacked(c.steps, "took", Float64Array),
+    state: unpacked(c.steps, "state", Uint8Array),
+    rare: new Map(c.steps.rare.map((rare) => [rare.step, rare])),
+  };
+}
+
+/* @param times  of its collective  @param i  its place in it */
+function stepOf(data, collective, times, i) {
+  const c = data.collectives[collective], of = times.schedule, bits = times.state[i], expect = of.expect[i];
+  const start = c.start_ns + times.start[i], took = times.took[i], own = of.own[i] ? i - of.own[i] : -1;
+  const on = bits & WAITED_OWN ? own : bits & WAITED_DATA ? of.depends[i] : -1;
+  const needs = [own, of.depends[i]].filter((d) => d >= 0).concat(of.further.get(i) || []);
+  const step = {
+    index: c.first_step + i,
+    collective,
+    rank: of.rank[i],
+    number: of.number[i],
+    flow: of.flow[i],
+    local: of.flow[i] < 0, /* computes, and sends nothing */
+    host: of.host[i],
+    start,
+    took,
+    end: start + took,
+    expect,
+    excess: expect > 0 ? took / expect - 1 : 0,
+    reported: !!(bits & REPORTED),
+    started: !!(bits & STARTED),
+    open: !!(bits & OPEN),
+    critical: !!(bits & CRITICAL),
+    slow: !!(bits & SLOW),
+    pruned: !!(bits & PRUNED),
+    waitedFor: on < 0 ? -1 : c.first_step + on,
+    needs: needs.map((d) => c.first_step + d), /* all that it depends on */
+  };
+  const {waited = -1, ...more} = times.rare.get(i) || {};
+  Object.assign(step, more);
+  delete step.step;
+  if (waited >= 0)
+    step.waitedFor = waited;
+  return step;
 }
 
 /* A step that the page has no room for. */
@@ -167,15 +227,69 @@ function collectiveOfStep(model, step) {
   return low;
 }
 
+const MOST_KEPT = 60000; /* steps as objects, of one collective and of all that are looked at */
+
+/* Steps by their number in the run; those of a collective are looked up when they are wanted. */
+function stepsOfRun(data) {
+  const times = new Map(), schedules = [], lists = new Map(), kept = new Map();
+  const of = {
+    times(collective) {
+      if (!times.has(collective))
+        times.set(collective, timesOf(data, schedules, collective));
+      return times.get(collective);
+    },
+    step(index) {
+      const c = collectiveOfStep(data, index), all = of.times(c);
+      if (!all)
+        return leftOut(c, index);
+      if (!kept.has(index)) {
+        if (kept.size > MOST_KEPT)
+          kept.clear();
+        kept.set(index, stepOf(data, c, all, index - data.collectives[c].first_step));
+      }
+      return kept.get(index);
+    },
+    /* All of a collective. */
+    list(collective) {
+      const c = data.collectives[collective];
+      if (!lists.has(collective)) {
+        if (lists.size > 8)
+          lists.clear();
+        lists.set(
+            collective, of.times(collective) ? Array.from({length: c.nsteps}, (_, i) => of.step(c.first_step + i)) : []);
+      }
+      return lists.get(collective);
+    },
+  };
+  return of;
+}
+
+/* The job whose collectives a flow is of; -1: of none. */
+function jobsOfFlows(data, steps) {
+  const jobs = new Int32Array(data.flows.length).fill(-1), seen = new Set();
+  data.collectives.forEach((c, i) => {
+    const schedule = c.steps && data.generated === null ? `${c.steps.schedule} ${c.job}` : null;
+    if (schedule === null || seen.has(schedule))
+      return;
+    seen.add(schedule);
+    for (const flow of steps.times(i).schedule.flow) {
+      if (flow >= 0 && jobs[flow] < 0)
+        jobs[flow] = c.job;
+    }
+  });
+  return jobs;
+}
+
 export function modelOf(data) {
-  const cache = new Map();
+  let jobs = null;
+  const steps = stepsOfRun(data);
   const model = {
     ...data,
     graphs: data.graphs.list,
     allGraphs: data.graphs.all,
     time: timeIn(data.run.unit, data.run.unit_ns),
     detections: rows(data.detections),
-    notifications: rows(data.notifications),
+    notifications: eventsOf(data.notifications),
     polls: rows(data.polls),
     findingsOfPort: multimap(),
     findingsOfFlow: multimap(),
@@ -187,18 +301,12 @@ export function modelOf(data) {
     graphsOfFlow: multimap(),
     pathsOfPort: multimap(),
     detectionsOfStep: multimap(),
-    stepsOf(collective) {
-      if (!cache.has(collective)) {
-        if (cache.size > 8)
-          cache.delete(cache.keys().next().value);
-        cache.set(collective, stepsOf(data, collective));
-      }
-      return cache.get(collective);
-    },
-    step(index) {
-      const c = collectiveOfStep(model, index);
-      return model.stepsOf(c)[index - data.collectives[c].first_step] || leftOut(c, index);
-    },
+    portNamed: new Map(data.ports.map((port, i) => [port.name, i])),
+    jobOfFlow: (flow) => (jobs ||= jobsOfFlows(data, steps))[flow],
+    timesOf: steps.times,
+    stepsOf: steps.list,
+    step: steps.step,
+    collectiveOf: (step) => collectiveOfStep(data, step),
   };
   indexFindings(model);
   indexGraphs(model);
@@ -221,9 +329,10 @@ export const rootFinding = (model) => model.findings[model.run.root];
 
 /* The flow whose delay matters most: of the slowest critical step that the root cause explains. */
 export function victimFlow(model, collective) {
-  const root = rootFinding(model);
+  const root = rootFinding(model), {steps} = model.collectives[collective];
   const mine =
-      model.stepsOf(collective)
+      (steps ? steps.path : [])
+          .map((index) => model.step(index))
           .filter((s) => s.critical && s.slow && (!root || model.findingsOfStep.get(s.index).includes(root.index)));
   if (mine.length > 0)
     return mine.reduce((a, b) => (b.excess > a.excess ? b : a)).flow;

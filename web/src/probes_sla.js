@@ -2,9 +2,10 @@
 /* SLAs by probes: drawings by period of the cluster's network and of services', numbers of the whole run. */
 import {scaleLinear, scaleLog} from "d3-scale";
 
-import {el, image, key, section, svg, whenSized} from "./dom.js";
+import {el, image, key, section, svg} from "./dom.js";
 import {count, percent} from "./format.js";
 import {binsOf, CAUSES, clock, delay, NETWORKS, QUANTILES, stacked} from "./probes_data.js";
+import {drawShaded} from "./shade.js";
 import {tip} from "./tip.js";
 
 const LABEL = 62, RIGHT = 8, PANEL = 76, TITLE = 24, LEAST_PX = 3, AXIS = 22;
@@ -114,15 +115,15 @@ function drawing(pingmesh, network, width) {
     const bin = bins.find((b) => b.start <= ns && ns < b.end);
     return bin ? binTip(bin) : null;
   });
-  return shapes;
+  return {image: shapes, x, top: 0, height: bottom};
 }
 
-function chart(pingmesh, network) {
+function chart(store, network) {
   const box = el("div", {class: "chart"});
   const figure = el("div", null, el("h3", null, TITLES[network]), box);
   return {
     figure,
-    size: () => whenSized(box, (width) => box.replaceChildren(drawing(pingmesh, network, Math.max(240, width))))
+    size: () => drawShaded(store, box, (width) => drawing(store.model.pingmesh, network, Math.max(240, width)))
   };
 }
 
@@ -164,7 +165,7 @@ export function drawSlas(root, store) {
   if (!pingmesh || pingmesh.periods.length === 0)
     return;
   const shown = NETWORKS.filter((n) => pingmesh[n]["rpingmesh.probe_total"] > 0),
-        charts = shown.map((n) => chart(pingmesh, n));
+        charts = shown.map((n) => chart(store, n));
   const jobs = pingmesh.services.length < 2 ? [] : pingmesh.services.map((s) => numbers(`job ${s.job}`, s.service));
   const servers = pingmesh.servers.map((server) => numbers(server.host, server.service));
   const factor =

@@ -4,12 +4,13 @@ import {el, image, key, section, svg, whenSized} from "./dom.js";
 import {cut, many, percent, score} from "./format.js";
 import {EDGE, rootFinding, stepName} from "./model.js";
 import {planesOf, ROWS} from "./planes.js";
+import {save} from "./save.js";
 import {roving, stands} from "./store.js";
 import {tip} from "./tip.js";
 import {flowTip, stepChange} from "./words.js";
 
 const LEAST_WIDTH = 620, SHAPE = 112, PORT_HALF = 38, FLOW_HALF = 62, ROW = 112, TOP = 26, SCORES = 6, LABEL_WIDTH = 40,
-      LABEL_HEIGHT = 12, MOST_ROW = 14;
+      LABEL_HEIGHT = 12, MOST_ROW = 14, MOST_LISTED = 200;
 const names = {
   [EDGE.WAITS]: "waits",
   [EDGE.GIVES]: "gives",
@@ -120,19 +121,32 @@ function scores(model, graph, plane) {
   ].filter(Boolean);
 }
 
+/* Edges of the shown graph. */
+function csv({model, graph}) {
+  const {edges, vertices} = model.graphs[graph];
+  const name = (vertex) =>
+      (vertices[vertex].port === undefined ? model.flows[vertices[vertex].flow].name :
+                                             model.ports[vertices[vertex].port].name);
+  return [
+    ["edge", "from", "to", "weight"],
+    ...edges.map(([kind, from, to, weight]) => [names[kind], name(from), name(to), weight])
+  ];
+}
+
 export function drawProvenance(root, store) {
   const {model} = store;
   if (model.graphs.length === 0)
     return;
-  const choose = el("select", {id: "choose"}, ...model.graphs.map((g, i) => {
-    const step = model.step(g.step), c = model.collectives[step.collective];
+  const option = (i) => {
+    const step = model.step(model.graphs[i].step), c = model.collectives[step.collective];
     return el(
         "option", {value: i},
         `${stepName(model, step)}${model.collectives.length > 1 ? `, ${c.name}, iteration ${c.iteration}` : ""}, ` +
             `${stepChange(step)}${step.critical ? ", critical" : ""}`);
-  }));
+  };
+  const choose = el("select", {id: "choose"}, ...model.graphs.slice(0, MOST_LISTED).map((g, i) => option(i)));
   const title = el("h3"), box = el("div", {class: "scroll"}), legend = el("p", {class: "legend"});
-  section(
+  const part = section(
       root, "provenance", "Provenance graph",
       el("p", {class: "tools"},
          el("label",
@@ -151,6 +165,8 @@ export function drawProvenance(root, store) {
   const draw = () => {
     const graph = model.graphs[store.graph], step = model.step(graph.step), t = model.time,
           made = drawing(model, graph, box.clientWidth);
+    if (!choose.querySelector(`[value="${store.graph}"]`))
+      choose.append(option(store.graph));
     choose.value = store.graph;
     title.textContent = `${stepName(model, step)}: ${t.of(step.took)} instead of ${t.of(step.expect)}${
         step.critical ? ", on the critical path" : ""}`;
@@ -163,5 +179,6 @@ export function drawProvenance(root, store) {
   };
   choose.addEventListener("change", () => store.open(Number(choose.value)));
   whenSized(box, draw);
-  store.on((changed) => (changed.graph ? draw() : (store.mark(box), store.mark(legend))));
+  save(part, {csv: () => csv(store)});
+  store.later((changed) => (changed.graph ? draw() : changed.chosen && (store.mark(box), store.mark(legend))));
 }

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the reader chose: one finding, step, port or flow, the collective shown and the provenance graph shown. */
-import {belonging} from "./model.js";
+/*
+ * What the reader chose: one finding, step, port or flow, the collective shown, the provenance graph shown, the time that
+ * all views show, and tracks of counters.
+ */
+import {belonging, largest} from "./model.js";
+import {seriesOf} from "./series.js";
 
 const litSet = {
   finding: "findings",
@@ -23,19 +27,47 @@ function collectiveFor(model, chosen) {
   return chosen.kind === "step" ? model.step(chosen.index).collective : undefined;
 }
 
-/* @param scenario  what `rocelab run` says of its scenario; null: nothing */
-export function storeOf(model, scenario = null) {
-  const listeners = [];
+/* The collective that loses most of those in view; undefined: the shown one is among them. */
+function collectiveIn(model, time, shown) {
+  const seen = (c) => c.start_ns <= time.to && c.start_ns + c.took_ns >= time.from;
+  if (time.isWhole() || model.collectives.length === 0 || seen(model.collectives[shown]))
+    return undefined;
+  const found = model.collectives.reduce(
+      (best, c, i) => (seen(c) && (best < 0 || c.lost_ns > model.collectives[best].lost_ns) ? i : best), -1);
+  return found >= 0 ? found : undefined;
+}
+
+const SHORT = 0.6; /* of the run */
+
+/* The time that is shown at first: the collectives', where the run goes on long after them. */
+function showFirst(model, time) {
+  const end = largest(model.collectives, (c) => c.start_ns + c.took_ns, 0);
+  if (end > 0 && end < SHORT * time.whole[1])
+    time.span(0, 1.02 * end);
+}
+
+/*
+ * @param time  viewOf() the whole run
+ * @param scenario, series  what `rocelab run` adds: of its scenario, counters over time; null: nothing
+ */
+export function storeOf(model, time, scenario = null, series = null) {
+  const listeners = [], later = [];
   const store = {
     model,
     scenario,
+    series: seriesOf(series, model.portNamed),
     chosen: null,
     lit: null,
     collective: Math.max(0, model.run.worst),
     graph: 0,
-    /* @param listen  called with what changed: {chosen, collective, graph} */
+    time,
+    tracks: [],   /* keys of series */
+    truth: false, /* are injected faults shown beside the findings? */
+    /* @param listen  called with what changed: {chosen, collective, graph, time, tracks, truth} */
     on: (listen) => listeners.push(listen),
-    /* Choosing the same again chooses nothing. @param keep  leave collective and graph as they are */
+    /* The same for what costs more than a frame: each is called in a task of its own, behind what the reader waits for. */
+    later: (listen) => later.push({listen, changed: null}),
+    /* Choosing the same again chooses nothing. */
     choose(kind, index) {
       const same = store.chosen && store.chosen.kind === kind && store.chosen.index === index;
       store.chosen = same || kind === null ? null : {kind, index};
@@ -44,16 +76,44 @@ export function storeOf(model, scenario = null) {
       const collective = store.chosen ? collectiveFor(model, store.chosen) : undefined;
       tell({chosen: true, graph, collective});
     },
-    show: (collective) => tell({collective}),
+    /* A collective, and its time. */
+    show(collective) {
+      const c = model.collectives[collective];
+      store.time.span(c.start_ns, c.start_ns + c.took_ns);
+      tell({collective, time: true});
+    },
     open: (graph) => tell({graph}),
+    moved: () => tell({time: true, collective: collectiveIn(model, store.time, store.collective)}),
+    reveal(truth) {
+      store.truth = truth;
+      tell({truth: true});
+    },
+    retrack(keys) {
+      store.tracks = [...keys];
+      tell({tracks: true});
+    },
+    /* Adds a track, or removes it. */
+    track(key) {
+      const at = store.tracks.indexOf(key);
+      if (at >= 0)
+        store.tracks.splice(at, 1);
+      else if (store.series.has(key))
+        store.tracks.push(key);
+      tell({tracks: true});
+    },
     /* Marks elements that stand for something: lit, dim, chosen. */
     mark(root) {
       for (const node of root.querySelectorAll("[data-kind]"))
         markOne(store, node);
     },
   };
-  function tell({chosen, collective, graph}) {
+  showFirst(model, store.time);
+  store.first = [store.time.from, store.time.to];
+  function tell({chosen, collective, graph, time, tracks, truth}) {
     const changed = {
+      time: !!time,
+      tracks: !!tracks,
+      truth: !!truth,
       chosen: !!chosen,
       collective: collective !== undefined && collective !== store.collective,
       graph: graph !== undefined && graph !== store.graph,
@@ -61,6 +121,28 @@ export function storeOf(model, scenario = null) {
     store.collective = changed.collective ? collective : store.collective;
     store.graph = changed.graph ? graph : store.graph;
     listeners.forEach((listen) => listen(changed));
+    for (const one of later) {
+      const before = one.changed || {};
+      one.changed = Object.fromEntries(Object.keys(changed).map((what) => [what, changed[what] || !!before[what]]));
+    }
+    if (later.length > 0 && !document.documentElement.dataset.pending) {
+      document.documentElement.dataset.pending = "true";
+      requestAnimationFrame(() => setTimeout(() => follow(0))); /* the frame that answers comes first */
+    }
+  }
+  function follow(at) {
+    const one = later[at];
+    if (!one) {
+      if (later.some(({changed}) => changed))
+        return setTimeout(() => follow(0));
+      return delete document.documentElement.dataset.pending;
+    }
+    if (one.changed) {
+      const {changed} = one;
+      one.changed = null;
+      one.listen(changed);
+    }
+    return setTimeout(() => follow(at + 1));
   }
   return store;
 }

@@ -2,8 +2,9 @@
 /* Systems side by side: what each found, at what cost, and when first, beside the injected faults. */
 import {scaleLinear} from "d3-scale";
 
-import {el, image, key, section, svg, whenSized} from "./dom.js";
+import {el, image, key, section, svg} from "./dom.js";
 import {bytes, change, count, cut, duration, many} from "./format.js";
+import {drawShaded} from "./shade.js";
 import {stands} from "./store.js";
 import {tip} from "./tip.js";
 
@@ -86,7 +87,7 @@ function whenDrawing(store, comparison, width) {
   const times = systems.flatMap((s) => s.findings.map((f) => f.detected_ns));
   const end = Math.max(base, ...times, ...faults.map((f) => f.to || f.from)), unit = store.model.time;
   const x = scaleLinear().domain([0, end]).range([LABEL, width - RIGHT]), height = TOP + rows * ROW + AXIS;
-  return image(
+  const drawn = image(
       "systems", width, height, "Earliest time of each finding",
       ...x.ticks(Math.max(2, Math.floor(width / 150)))
           .flatMap(
@@ -95,6 +96,7 @@ function whenDrawing(store, comparison, width) {
                    svg("text", {class: "tick", x: x(t), y: height - 8}, `${+ (t / unit.unitNs).toFixed(3)} ${unit.unit}`)]),
       ...faults.flatMap((f, i) => faultShapes(store, f, TOP + i * ROW, x, end)),
       ...systems.flatMap((s, i) => systemShapes(store, s, TOP + (faults.length + i) * ROW, x)));
+  return {image: drawn, x, top: TOP, height: rows * ROW};
 }
 
 /* ---- findings, and what runs changed ---- */
@@ -167,5 +169,5 @@ export function drawSystems(root, store, comparison) {
       el("p", {class: "legend"}, key("truth", "injected: the truth, which no diagnoser sees"),
          key("reported", "a finding, at its earliest time")),
       when, findingTable(store, comparison.systems), runTable(store, comparison.runs));
-  whenSized(when, (width) => when.replaceChildren(whenDrawing(store, comparison, Math.max(width, 560))));
+  drawShaded(store, when, (width) => whenDrawing(store, comparison, Math.max(width, 560)));
 }

@@ -1,162 +1,206 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Every rank's steps over time, the expected part of a bar plain, the time lost colored, the critical path outlined; below
- * it what switches were asked and saw. Rows scroll, time zooms: of a large collective only what is in view is drawn.
+ * Every rank's steps over the run's time, the expected part of a bar plain, the time lost colored, the critical path
+ * outlined; above it the whole run with its brush, below it what switches were asked, findings, and tracks of counters.
+ * Rows scroll, time zooms: only what is in view is drawn.
  */
 import {colorsNow, whenColorsChange} from "./colors.js";
-import {el, key, perFrame, section, whenSized} from "./dom.js";
+import {action, el, fit, key, onPaper, perFrame, section, whenSized} from "./dom.js";
 import {many} from "./format.js";
+import {detectionsOf, lanesOfRun, markText, notificationsIn, stepAt} from "./lanes.js";
 import {excessKeys} from "./legends.js";
 import {stepIsLit} from "./model.js";
-import {collectiveOf, markAt, stepAt} from "./timeline_data.js";
-import {drawTimeline, rowsFor} from "./timeline_draw.js";
-import {drawSeen} from "./timeline_seen.js";
+import {overviewOf, paintOverview} from "./overview.js";
+import {save} from "./save.js";
+import {drawTimeline, placesFor} from "./timeline_draw.js";
+import {drawSeen, injectedOf} from "./timeline_seen.js";
 import {tip} from "./tip.js";
-import {listenForView, viewOf} from "./view.js";
+import {drawTracks} from "./tracks.js";
+import {listenForView} from "./view.js";
 import {stepTip} from "./words.js";
 
-const MOST_HEIGHT = 640, MOST_PRINTED = 16000,
-      LEFT_OUT = "The steps of this one are left out of this page: steps.csv has them.";
+const MOST_HEIGHT = 460, MOST_NARROW = 300, MOST_PRINTED = 16000, MARK_PX = 5, NEAR_PX = 3, MOST_SEARCHED = 60000,
+      MOST_MARKS = 20000;
 
-function legend(now) {
+function legend(t) {
+  const {flat} = t.run, left = t.model.collectives.filter((c) => !c.steps).length;
   return [
-    ...excessKeys(), now.byRank.some((list) => list.some((s) => s.local)) && key("local", "computation"),
-    key("critical", "critical path"), now.detections.length > 0 && key("detection", "detection: a poll left"),
-    now.notifications.length > 0 && key("notification", "detections handed on, where there is room"),
-    el("span", null, "Numbers in bars are steps; lines lead to a chosen one from all that it depends on."),
-    el("span", null, "Ctrl and wheel zoom, a drag moves; with the keyboard: arrows, Enter, +, \u2212 and 0.")
+    ...excessKeys(),
+    flat.flow.some((flow) => flow < 0) && key("local", "computation"),
+    key("critical", "critical path"),
+    t.marks.detections.length > 0 && key("detection", "detection: a poll left"),
+    t.model.notifications.count > 0 && key("notification", "detections handed on, where there is room"),
+    el("span", {class: "how"}, "Where bars are thinner than a pixel, the worst is seen. "),
+    el("span", {class: "how"},
+       "Drag above to choose a time; Ctrl and wheel zoom, a drag moves. Keys: arrows, Enter, +, \u2212, 0; ? lists all."),
+    left > 0 && el("span", null, `The steps of ${many(left, "collective")} are left out of this page: steps.csv has them.`),
   ].filter(Boolean);
 }
 
-
-const onPaper = () => document.documentElement.classList.contains("print");
-
-/* The timeline's elements, and what it shows: now (collective), view (time), rows (where they stand), cursor (a step). */
+/* The timeline's elements, and what it shows: run (lanes), rows (where they stand), cursor (a step). */
 function timelineOf(store) {
-  const canvas = el("canvas", {"aria-hidden": "true"}), spacer = el("div");
+  const canvas = el("canvas", {"aria-hidden": "true"}), spacer = el("div"), run = lanesOfRun(store.model);
   const label =
       "Steps of all ranks over time. Arrow keys go from step to step, Enter lights up what belongs to one, plus and " +
       "minus zoom; steps.csv holds the same as a table.";
   const t = {
     store,
     model: store.model,
+    time: store.time,
+    run,
     canvas,
     spacer,
     scroll: el("div", {class: "rows", tabindex: "0", role: "application", "aria-label": label}, canvas, spacer),
+    above: el("div", {class: "above"}),
     seen: el("div", {class: "seen"}),
+    tracks: el("div", {class: "tracks"}),
+    hair: el("div", {class: "hair", hidden: true, "aria-hidden": "true"}),
     keys: el("p", {class: "legend"}),
     spoken: el("p", {class: "hidden", "aria-live": "polite"}),
     note: el("span", {class: "note"}),
-    now: null,
-    view: null,
-    rows: null,
+    range: el("output", {class: "range"}),
+    marks: {detections: [], notifications: []},
+    rows: placesFor(run.lanes.length, 1000),
     cursor: -1,
+    font: getComputedStyle(document.body).fontFamily,
     plot: () => [t.rows.label, t.scroll.clientWidth - t.rows.right],
-    scale: () => t.view.scale(...t.plot()),
+    scale: () => t.time.scale(...t.plot()),
+    shown: () => [t.first(), t.last()],
+    first: () => Math.max(0, Math.floor(t.top() / t.rows.row)),
+    last: () => Math.min(run.lanes.length - 1, Math.ceil((t.top() + t.scroll.clientHeight) / t.rows.row)),
+    top: () => (onPaper() ? 0 : t.scroll.scrollTop),
   };
-  t.redrawRows = perFrame(() => drawRows(t));
+  t.overview = overviewOf(store, run, () => t.rows, t.shown, (share, ns) => goTo(t, share, ns));
+  t.above.append(t.overview.canvas);
+  t.redrawRows = perFrame(() => {
+    drawRows(t);
+    t.overview.draw();
+  });
   t.redraw = perFrame(() => draw(t));
   return t;
 }
 
-/* As large as what is in view, sharp on dense screens. @return its context, in px */
-function fit(canvas, width, height, ratio) {
-  if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
-    canvas.width = Math.round(width * ratio);
-    canvas.height = Math.round(height * ratio);
-    canvas.style.width = `${width}px`;
-    canvas.style.height = `${height}px`;
+/* A click on the whole run: its ranks and its time come into view. */
+function goTo(t, share, ns) {
+  const half = (t.time.to - t.time.from) / 2;
+  if (share >= 0 && share <= 1)
+    t.scroll.scrollTop = share * t.run.lanes.length * t.rows.row - t.scroll.clientHeight / 2;
+  if (!t.time.isWhole()) {
+    t.time.set(ns - half, ns + half);
+    t.store.moved();
   }
-  const g = canvas.getContext("2d");
-  g.setTransform(ratio, 0, 0, ratio, 0, 0);
-  return g;
 }
 
-/* [what it depends on, step] of the step under the cursor, or chosen; within the collective. */
-function needsOf({store, model, now, cursor}) {
+/* [what it depends on, step] of the step under the cursor, or chosen. */
+function needsOf({store, model, cursor}) {
   const index = cursor >= 0 ? cursor : store.chosen && store.chosen.kind === "step" ? store.chosen.index : -1;
   const step = index >= 0 ? model.step(index) : null;
-  if (!step || step.collective !== now.index)
-    return [];
-  return step.needs.map((i) => model.step(i))
-      .filter((on) => on.collective === now.index && on.started)
-      .map((on) => [on, step]);
+  return step ? step.needs.map((i) => model.step(i)).filter((on) => on.started).map((on) => [on, step]) : [];
+}
+
+function sizes(t) {
+  const total = t.rows.top + t.run.lanes.length * t.rows.row + 6;
+  const most = onPaper() ? MOST_PRINTED : t.rows.label < 100 ? MOST_NARROW : MOST_HEIGHT;
+  return {total, height: Math.min(total, most)};
+}
+
+/* What drawTimeline() needs. */
+function drawn(t, width, height) {
+  const top = t.top();
+  return {
+    ...t.marks,
+    model: t.model,
+    run: t.run,
+    width,
+    height,
+    rows: t.rows,
+    scale: t.scale(),
+    from: t.time.from,
+    to: t.time.to,
+    colors: colorsNow(),
+    font: t.font,
+    unit: t.model.time.unit,
+    unitNs: t.model.time.unitNs,
+    y: (lane) => t.rows.top + lane * t.rows.row - top,
+    first: Math.max(0, Math.floor(top / t.rows.row) - 1),
+    last: Math.min(t.run.lanes.length - 1, Math.ceil((top + height) / t.rows.row)),
+    lit: t.store.lit,
+    needs: needsOf(t),
+    cursor: t.cursor,
+    chosen: t.store.chosen && t.store.chosen.kind === "step" ? t.store.chosen.index : -1,
+  };
 }
 
 function drawRows(t) {
-  const {rows, now, store, model} = t, width = t.scroll.clientWidth, total = rows.top + now.lanes.length * rows.row + 6;
-  const height = Math.min(total, onPaper() ? MOST_PRINTED : MOST_HEIGHT), top = onPaper() ? 0 : t.scroll.scrollTop;
+  t.marks.notifications = notificationsIn(t.model, t.run, t.time.from, t.time.to, MOST_MARKS);
+  const width = t.scroll.clientWidth, {total, height} = sizes(t);
   t.scroll.style.height = `${height}px`;
   t.spacer.style.height = `${onPaper() ? 0 : total - height}px`;
-  drawTimeline(fit(t.canvas, width, height, onPaper() ? 1 : devicePixelRatio || 1), {
-    ...now,
-    width,
-    height,
-    rows,
-    scale: t.scale(),
-    colors: colorsNow(),
-    unit: model.run.unit,
-    unitNs: model.run.unit_ns,
-    y: (row) => rows.top + row * rows.row - top,
-    first: Math.max(0, Math.floor(top / rows.row) - 1),
-    last: Math.min(now.lanes.length - 1, Math.ceil((top + height) / rows.row)),
-    lit: store.lit,
-    needs: needsOf(t),
-    cursor: t.cursor,
-    chosen: store.chosen && store.chosen.kind === "step" ? store.chosen.index : -1,
-  });
+  drawTimeline(fit(t.canvas, width, height), drawn(t, width, height));
 }
 
 function draw(t) {
+  const {model, time} = t;
   drawRows(t);
-  drawSeen(t.seen, t.store, t.now, t.scale(), t.rows, t.scroll.clientWidth);
-}
-
-/* Another collective. */
-function show(t) {
-  t.now = collectiveOf(t.model, t.store.collective);
-  t.view = viewOf(t.now.from, t.now.to);
-  t.rows = rowsFor(t.now.lanes.length, t.scroll.clientWidth);
-  t.cursor = -1;
-  t.keys.replaceChildren(...legend(t.now));
-  t.note.textContent = t.now.c.steps ? `${t.now.c.ranks} ranks, ${many(t.now.c.nsteps, "step")}` : LEFT_OUT;
-  t.redraw();
+  t.overview.draw();
+  drawSeen(t.seen, t.store, t.scale(), t.rows, t.scroll.clientWidth);
+  t.range.textContent = `${model.time.bare(time.from)} to ${model.time.of(time.to)}${
+      time.isWhole() ? ", the whole run" : ` (${model.time.of(time.to - time.from)})`}`;
 }
 
 function intoView(t, step) {
-  const {scroll, rows, view} = t, y = rows.top + t.now.rowOf(step) * rows.row, half = (view.to - view.from) / 2;
+  const {scroll, rows, time} = t, y = rows.top + t.run.laneOf(step) * rows.row, half = (time.to - time.from) / 2;
   if (y < scroll.scrollTop + rows.top || y + rows.row > scroll.scrollTop + scroll.clientHeight)
     scroll.scrollTop = y - scroll.clientHeight / 2;
-  if (!view.isWhole() && (step.end < view.from || step.start > view.to))
-    view.set(step.start - half, step.start + half);
+  if (!time.isWhole() && (step.end < time.from || step.start > time.to)) {
+    time.set(step.start - half, step.start + half);
+    t.store.moved();
+  }
+}
+
+/* Steps that light up: those that the choice names, then those of the shown collective. */
+function litSteps({model, store}) {
+  const named = [...store.lit.steps].map((index) => model.step(index)).filter((step) => step.started);
+  if (named.length > 0 || model.collectives[store.collective].nsteps > MOST_SEARCHED)
+    return named;
+  return model.stepsOf(store.collective).filter((step) => stepIsLit(store.lit, step));
 }
 
 /* The first step that lights up, unless one is in view. */
 function litIntoView(t) {
-  const {store, scroll, rows, view} = t,
-                              lit = t.model.stepsOf(store.collective).filter((step) => stepIsLit(store.lit, step));
+  const {scroll, rows, time} = t, lit = litSteps(t);
   const isSeen = (step) => {
-    const y = rows.top + t.now.rowOf(step) * rows.row - scroll.scrollTop;
-    return y >= rows.top && y + rows.bar <= scroll.clientHeight && step.end >= view.from && step.start <= view.to;
+    const y = rows.top + t.run.laneOf(step) * rows.row - scroll.scrollTop;
+    return y >= rows.top && y + rows.bar <= scroll.clientHeight && step.end >= time.from && step.start <= time.to;
   };
   if (lit.length > 0 && !lit.some(isSeen))
     intoView(t, lit[0]);
 }
 
 function go(t, step) {
-  if (!step)
+  if (!step || step.rank < 0)
     return;
   t.cursor = step.index;
   t.spoken.textContent = stepTip(t.model, step);
   intoView(t, step);
 }
 
-/* From the step under the cursor to a neighbour; the first time to where the critical path begins. */
+/* The step of another rank, or of another number, of the same collective. */
+function neighbour({model}, at, by, ranks) {
+  const c = model.collectives[at.collective], {rank, number} = model.timesOf(at.collective).schedule;
+  for (let i = 0; i < c.nsteps; i++) {
+    if (rank[i] === at.rank + ranks && number[i] === at.number + by)
+      return model.step(c.first_step + i);
+  }
+  return null;
+}
+
+/* From the step under the cursor to a neighbour; the first time to where the shown collective's critical path begins. */
 function move(t, by, ranks) {
-  const at = t.cursor >= 0 ? t.model.step(t.cursor) : null;
-  go(t,
-     at ? (t.now.byRank[at.rank + ranks] || []).find((s) => s.number === at.number + by) :
-          t.now.path[0] || (t.now.byRank[0] || [])[0]);
+  const {model, store} = t, c = model.collectives[store.collective];
+  if (t.cursor >= 0)
+    return go(t, neighbour(t, model.step(t.cursor), by, ranks));
+  return go(t, model.step(c.steps && c.steps.path.length > 0 ? c.steps.path[0] : c.first_step));
 }
 
 function listenForKeys(t) {
@@ -166,10 +210,6 @@ function listenForKeys(t) {
     ArrowLeft: () => move(t, -1, 0),
     ArrowDown: () => move(t, 0, 1),
     ArrowUp: () => move(t, 0, -1),
-    "+": () => t.view.zoom(2),
-    "=": () => t.view.zoom(2),
-    "-": () => t.view.zoom(0.5),
-    0: () => t.view.reset(),
     Enter: choose,
     " ": choose,
   };
@@ -182,25 +222,88 @@ function listenForKeys(t) {
   });
 }
 
-function listenForPointer(t) {
-  const at = (event) => {
-    const box = t.canvas.getBoundingClientRect();
-    return [t.now, t.scale(), t.rows, t.scroll.scrollTop, event.clientX - box.left, event.clientY - box.top];
+/* What lies under the pointer: {lane, step, mark}. */
+function under(t, event) {
+  const box = t.canvas.getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top;
+  const {rows, run} = t, scale = t.scale(), at = y + t.scroll.scrollTop - rows.top, lane = Math.floor(at / rows.row);
+  const perPx = (t.time.to - t.time.from) / (t.plot()[1] - t.plot()[0]);
+  if (y < rows.top || !run.lanes[lane])
+    return {lane: -1, step: -1, mark: null};
+  if (x < rows.label)
+    return {lane, step: -1, mark: null};
+  const near = (mark) => mark.lane === lane && Math.abs(scale(mark.time) - x)<MARK_PX, below = at % rows.row>rows.bar;
+  const detection = below && t.marks.detections.find(near), notification = below && t.marks.notifications.find(near);
+  return {
+    lane,
+    step: stepAt(run.flat, run.lanes[lane], scale.invert(x), NEAR_PX * perPx),
+    mark: detection  ? {detection} :
+        notification ? {notification} :
+                       null,
   };
-  listenForView(t.scroll, () => t.view, t.plot, t.redraw);
+}
+
+function listenForPointer(t) {
+  listenForView(t.scroll, t.time, t.plot, t.store.moved);
   t.scroll.addEventListener("scroll", t.redrawRows);
   t.scroll.addEventListener("click", (event) => {
-    const [now, , rows, top, x, y] = at(event), step = stepAt(...at(event)),
-                                lane = now.lanes[Math.floor((y + top - rows.top) / rows.row)], name = lane && lane.name;
-    if (step)
-      t.store.choose("step", step.index);
-    else if (x < rows.label && y > rows.top && name && name.flow !== undefined)
+    const {lane, step} = under(t, event), name = lane >= 0 ? t.run.lanes[lane].name : {};
+    if (step >= 0)
+      t.store.choose("step", step);
+    else if (name.flow !== undefined && event.clientX - t.canvas.getBoundingClientRect().left < t.rows.label)
       t.store.choose("flow", name.flow);
   });
   tip(t.scroll, (event) => {
-    const step = event ? stepAt(...at(event)) : null;
-    return (event && markAt(t.model, ...at(event))) || (step && stepTip(t.model, step)) || null;
+    const {step, mark} = event ? under(t, event) : {step: -1};
+    return mark ? markText(t.model, mark) : step >= 0 ? stepTip(t.model, t.model.step(step)) : null;
   });
+}
+
+/* A line through all that shares the time axis, where the pointer is. */
+function listenForHair(t, stack) {
+  stack.addEventListener("pointermove", (event) => {
+    const x = event.clientX - stack.getBoundingClientRect().left, [left, right] = t.plot();
+    t.hair.hidden = x < left || x > right || event.pointerType === "touch";
+    t.hair.style.transform = `translateX(${Math.round(x)}px)`;
+  });
+  stack.addEventListener("pointerleave", () => t.hair.hidden = true);
+}
+
+/* Steps in view as a table. */
+function csv(t) {
+  const rows = [["collective", "iteration", "rank", "step", "flow", "start_ns", "took_ns", "expect_ns", "critical"]];
+  for (const {steps} of t.run.lanes) {
+    for (const i of steps) {
+      const {flat} = t.run;
+      if (flat.end[i] < t.time.from || flat.start[i] > t.time.to)
+        continue;
+      const s = t.model.step(flat.index[i]), c = t.model.collectives[s.collective];
+      rows.push([
+        c.name, c.iteration, s.rank, s.number, s.flow >= 0 ? t.model.flows[s.flow].name : "", s.start, s.took, s.expect,
+        s.critical ? 1 : 0
+      ]);
+    }
+  }
+  return rows;
+}
+
+/* The whole run, what is in view of its ranks, and the tracks, one below the other. */
+function pictures(t) {
+  const width = t.scroll.clientWidth, {height} = sizes(t);
+  return [
+    {width, height: t.overview.sizes.height, paint: (g) => paintOverview(g, t.overview, width, colorsNow())},
+    {width, height, paint: (g) => drawTimeline(g, drawn(t, width, height))},
+    ...[...t.seen.querySelectorAll("svg"), ...t.tracks.querySelectorAll("svg")].map((node) => ({node})),
+  ];
+}
+
+/* What was injected, beside what was found: on demand, since no diagnosis saw it. */
+function truth(store) {
+  if (!injectedOf(store).length)
+    return false;
+  const node = action("truth", "Show what the scenario injected, beside the findings", () => store.reveal(!store.truth));
+  node.setAttribute("aria-pressed", "false");
+  store.on((changed) => changed.truth && node.setAttribute("aria-pressed", String(store.truth)));
+  return node;
 }
 
 function tools(t) {
@@ -208,32 +311,42 @@ function tools(t) {
     const node = el("button", {type: "button", "aria-label": label, title: label}, text);
     node.addEventListener("click", () => {
       act();
-      t.redraw();
+      t.store.moved();
     });
     return node;
   };
   return el(
-      "p", {class: "tools"}, t.note, button("\u2212", "Zoom out", () => t.view.zoom(0.5)),
-      button("+", "Zoom in", () => t.view.zoom(2)), button("whole", "Show the whole time", () => t.view.reset()));
+      "p", {class: "tools"}, t.note, t.range, truth(t.store), button("\u2212", "Zoom out", () => t.time.zoom(0.5)),
+      button("+", "Zoom in", () => t.time.zoom(2)), button("whole", "Show the whole time", () => t.time.reset()));
 }
 
 export function drawTimelineSection(root, store) {
-  if (store.model.collectives.length === 0)
+  const {model} = store;
+  if (model.collectives.length === 0)
     return;
-  const t = timelineOf(store);
-  section(root, "timeline", "Timeline", tools(t), t.scroll, t.seen, t.spoken, t.keys);
+  const t = timelineOf(store), stack = el("div", {class: "stack"}, t.above, t.scroll, t.seen, t.tracks, t.hair);
+  const node = section(root, "timeline", "Timeline", tools(t), stack, t.spoken, t.keys);
+  t.note.textContent = `${many(t.run.rows.length, model.generated ? "host" : "rank")}, ${
+      many(t.run.flat.count, model.generated ? "flow" : "step")}`;
+  save(node, {csv: () => csv(t), pictures: () => pictures(t)});
   listenForKeys(t);
   listenForPointer(t);
+  listenForHair(t, stack);
+  t.overview.listen();
+  drawTracks(t.tracks, store, () => t.rows);
   whenSized(t.scroll, (width) => {
-    if (!t.now)
-      return show(t);
-    t.rows = rowsFor(t.now.lanes.length, width);
-    return t.redraw();
+    t.rows = placesFor(t.run.lanes.length, width);
+    draw(t);
+  });
+  t.keys.replaceChildren(...legend(t));
+  /* Thousands of marks need their steps: not before the page stands. */
+  setTimeout(() => {
+    t.marks.detections = detectionsOf(model, t.run);
+    t.keys.replaceChildren(...legend(t));
+    t.redraw();
   });
   whenColorsChange(() => draw(t));
   store.on((changed) => {
-    if (changed.collective)
-      show(t);
     if (changed.chosen && store.chosen)
       litIntoView(t);
     t.redraw();

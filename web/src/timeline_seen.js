@@ -5,7 +5,7 @@ import {cut, many} from "./format.js";
 import {stands} from "./store.js";
 import {tip} from "./tip.js";
 
-const ROW = 22, POLL_PX = 3;
+const ROW = 22, POLL_PX = 3, MOST = 10;
 
 /* Polls closer than a mark's width share it. */
 function pollMarks(polls, scale) {
@@ -30,22 +30,61 @@ function seenLabel(model, f, narrow) {
   return f.family === "pfc" ? `${f.title} ${f.root}` : `${flow}${f.root}`;
 }
 
-export function drawSeen(box, store, now, scale, rows, width) {
-  const {model} = store, kids = [], narrow = rows.label < 100;
-  const label = (text, y) => svg("text", {class: "label", x: rows.label - 8, y: y + 13}, cut(text, narrow ? 8 : 19));
-  let y = 4;
-  if (now.polls.length > 0) {
-    kids.push(label(narrow ? "polls" : "polls at switches", y), ...pollMarks(now.polls, scale).map((mark) => {
+/* The first findings that have a time and can be trusted, and the chosen one. */
+function shownFindings({model, chosen}) {
+  const timed = model.findings.filter((f) => !f.untimed && f.confidence >= 0.3 && !f.without_effect).slice(0, MOST);
+  const also = chosen && chosen.kind === "finding" ? model.findings[chosen.index] : null;
+  return also && !also.untimed && !timed.includes(also) ? [...timed, also] : timed;
+}
+
+/* What the scenario injected: {name, from, to} of faults and background flows. */
+export function injectedOf({scenario, model}) {
+  const end = model.evidence.end_ns || 1, {faults = [], background_flows: flows = []} = scenario || {};
+  return [
+    ...faults.map(
+        (f) =>
+            ({name: `${f.kind} ${f.target}`, from: f.start_ns, to: f.duration_ns > 0 ? f.start_ns + f.duration_ns : end})),
+    ...flows.map((f) => ({name: f.flow.replace(/\/.*/, ""), from: f.start_ns, to: f.start_ns, flow: true})),
+  ].slice(0, MOST);
+}
+
+function injectedRow(model, fault, scale, y, label) {
+  const [left, right] = scale.range(), x0 = Math.max(left, scale(fault.from)), x1 = Math.min(right, scale(fault.to));
+  const bar = x0 <= right && x1 >= left &&
+      svg("rect", {class: "truth", x: x0, y: y + 4, width: Math.max(fault.flow ? 4 : 2, x1 - x0), height: 11, rx: 2});
+  return tip(
+      svg("g", {class: "injected"}, label(fault.name, y), bar),
+      () => `injected: ${fault.name}, from ${model.time.of(fault.from)}${
+          fault.flow ? "" : ` to ${model.time.of(fault.to)}`}`);
+}
+
+function pollRow(model, scale, y, label, narrow) {
+  return [
+    label(narrow ? "polls" : "polls at switches", y), ...pollMarks(model.polls, scale).map((mark) => {
       const paused = mark.polls.filter((p) => p.paused).length;
       return tip(
           svg("rect", {class: paused > 0 ? "pfc" : "poll", x: mark.x, y, width: 2, height: 15}),
           () => `${model.time.of(mark.polls[0].time)}: ${many(mark.polls.length, "answer")} to polls, ${
               paused} of them from paused ports`);
-    }));
+    })
+  ];
+}
+
+export function drawSeen(box, store, scale, rows, width) {
+  const {model} = store, kids = [], narrow = rows.label < 100, [left, right] = scale.range();
+  const label = (text, y) => svg("text", {class: "label", x: rows.label - 8, y: y + 13}, cut(text, narrow ? 8 : 19));
+  const held = box.contains(document.activeElement) ? document.activeElement.getAttribute("data-index") : null;
+  let y = 4;
+  if (model.polls.length > 0) {
+    kids.push(...pollRow(model, scale, y, label, narrow));
     y += ROW;
   }
-  for (const f of now.findings) {
-    const [left, right] = scale.range(), x0 = Math.max(left, scale(f.start_ns)), x1 = Math.min(right, scale(f.end_ns));
+  for (const fault of store.truth ? injectedOf(store) : []) {
+    kids.push(injectedRow(model, fault, scale, y, label));
+    y += ROW;
+  }
+  for (const f of shownFindings(store)) {
+    const x0 = Math.max(left, scale(f.start_ns)), x1 = Math.min(right, scale(f.end_ns));
     const shown = stands(
         svg("g", null, svg("rect", {class: "row", x: 0, y, width, height: ROW}), label(seenLabel(model, f, narrow), y)),
         "finding", f.index, f.sentence);
@@ -55,9 +94,12 @@ export function drawSeen(box, store, now, scale, rows, width) {
     kids.push(tip(shown, () => `${f.sentence}\n${f.evidence}`));
     y += ROW;
   }
+  box.hidden = kids.length === 0;
   box.replaceChildren(image("", width, y + 4, "When polls and findings were seen", ...kids));
   store.mark(box);
-  const first = box.querySelector("[data-kind]");
+  const first = held === null ? box.querySelector("[data-kind]") : box.querySelector(`[data-index="${Number(held)}"]`);
   if (first)
     first.setAttribute("tabindex", "0");
+  if (first && held !== null)
+    first.focus({preventScroll: true});
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The part of a collective's time that is shown: moved and zoomed by wheel, drag, keys and buttons. */
+/* The part of the run's time that all views show: moved and zoomed by brush, wheel, drag, keys and buttons. */
 import {scaleLinear} from "d3-scale";
 
 const LEAST_SHARE = 1e-5; /* of the whole: the closest look */
@@ -10,6 +10,7 @@ export function viewOf(from, to) {
     to,
     whole: [from, to],
     scale: (left, right) => scaleLinear().domain([view.from, view.to]).range([left, right]),
+    overall: (left, right) => scaleLinear().domain(view.whole).range([left, right]),
     isWhole: () => view.from <= view.whole[0] && view.to >= view.whole[1],
     /* @param by  2: twice as close  @param at  the time that stays where it is */
     zoom(by, at = (view.from + view.to) / 2) {
@@ -26,28 +27,34 @@ export function viewOf(from, to) {
       view.from = Math.max(view.whole[0], Math.min(a, view.whole[1] - span));
       view.to = view.from + span;
     },
+    /* From one end to the other, in any order. */
+    span(a, b) {
+      const least = (view.whole[1] - view.whole[0]) * LEAST_SHARE;
+      view.from = Math.max(view.whole[0], Math.min(a, b));
+      view.to = Math.min(view.whole[1], Math.max(a, b, view.from + least));
+    },
     reset: () => view.set(...view.whole),
   };
   return view;
 }
 
 /* @param plot  () => [left, right] in px of the node  @param changed  called after each change */
-export function listenForView(node, getView, plot, changed) {
-  const timeAt = (event) => getView().scale(...plot()).invert(event.clientX - node.getBoundingClientRect().left);
+export function listenForView(node, view, plot, changed) {
+  const timeAt = (event) => view.scale(...plot()).invert(event.clientX - node.getBoundingClientRect().left);
   let held = null;
   node.addEventListener("wheel", (event) => {
     const sideways = Math.abs(event.deltaX) > Math.abs(event.deltaY);
     if (event.ctrlKey || event.metaKey)
-      getView().zoom(2 ** (-event.deltaY / 200), timeAt(event));
-    else if (sideways && !getView().isWhole())
-      getView().move(event.deltaX / (plot()[1] - plot()[0]));
+      view.zoom(2 ** (-event.deltaY / 200), timeAt(event));
+    else if (sideways && !view.isWhole())
+      view.move(event.deltaX / (plot()[1] - plot()[0]));
     else
       return;
     event.preventDefault();
     changed();
   }, {passive: false});
   node.addEventListener("pointerdown", (event) => {
-    held = event.button === 0 && !getView().isWhole() ? {x: event.clientX, moved: false} : null;
+    held = event.button === 0 && !view.isWhole() ? {x: event.clientX, moved: false} : null;
   });
   node.addEventListener("pointermove", (event) => {
     if (!held || event.buttons === 0)
@@ -55,7 +62,7 @@ export function listenForView(node, getView, plot, changed) {
     held.moved ||= Math.abs(event.clientX - held.x) > 3;
     if (!held.moved)
       return;
-    getView().move((held.x - event.clientX) / (plot()[1] - plot()[0]));
+    view.move((held.x - event.clientX) / (plot()[1] - plot()[0]));
     held.x = event.clientX;
     changed();
   });

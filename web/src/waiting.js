@@ -6,9 +6,11 @@
 import {whenColorsChange} from "./colors.js";
 import {el, image, key, perFrame, section, whenSized} from "./dom.js";
 import {excessKeys} from "./legends.js";
+import {stepName} from "./model.js";
+import {save} from "./save.js";
 import {drawing, gridOf} from "./waiting_draw.js";
 
-const MOST_HEIGHT = 620, MOST_PRINTED = 12000, SCROLL_BAR = 16;
+const MOST_HEIGHT = 620, MOST_PRINTED = 12000, SCROLL_BAR = 16, MOST_SAVED = 5000; /* boxes */
 const ARROWS = {
   ArrowRight: [0, 1],
   ArrowLeft: [0, -1],
@@ -19,8 +21,8 @@ const ARROWS = {
 const boxOf = (w, index) => w.image.querySelector(`[data-index="${Number(index)}"]`);
 
 /* What of the drawing is in view; on paper all of it. */
-function inView({scroll, grid}) {
-  if (document.documentElement.classList.contains("print"))
+function inView({scroll, grid, whole}) {
+  if (whole || document.documentElement.classList.contains("print"))
     return {left: 0, top: 0, width: grid.width, height: Math.min(grid.height, MOST_PRINTED)};
   return {left: scroll.scrollLeft, top: scroll.scrollTop, width: scroll.clientWidth, height: scroll.clientHeight};
 }
@@ -30,12 +32,21 @@ function draw(w) {
   const held = document.activeElement, index = w.image.contains(held) ? held.getAttribute("data-index") : null;
   w.image.replaceChildren(...drawing(w.grid, inView(w)));
   w.store.mark(w.image);
+  markAway(w);
   const focus = index === null ? null : boxOf(w, index);
   const stop = focus || w.image.querySelector(".critical") || w.image.querySelector("[data-kind]");
   if (stop)
     stop.setAttribute("tabindex", "0");
   if (focus)
     focus.focus({preventScroll: true});
+}
+
+/* Steps outside the time shown stand back. */
+function markAway({image: drawn, store: {model, time}}) {
+  for (const box of drawn.querySelectorAll(".box")) {
+    const step = model.step(Number(box.getAttribute("data-index")));
+    box.classList.toggle("away", step.started && (step.end < time.from || step.start > time.to));
+  }
 }
 
 function intoView({scroll, grid}, step) {
@@ -63,7 +74,7 @@ function follow(w, event) {
   if (!from)
     return;
   event.preventDefault();
-  const at = w.store.model.step(Number(from)), to = (w.grid.byRank[at.rank + by[0]] || [])[at.number - 1 + by[1]];
+  const at = w.store.model.step(Number(from)), to = w.grid.at(at.rank + by[0], at.number + by[1]);
   if (!to)
     return;
   if (!boxOf(w, to.index)) {
@@ -75,25 +86,53 @@ function follow(w, event) {
   boxOf(w, to.index).focus();
 }
 
+/* Steps of the shown collective, and what each waited for. */
+function csv({model, collective}) {
+  const c = model.collectives[collective],
+        heads = ["step", "start_ns", "took_ns", "expect_ns", "waited_for", "critical", "pruned"];
+  return [
+    heads,
+    ...Array.from({length: c.nsteps}, (_, i) => model.step(c.first_step + i))
+        .map(
+            (s) =>
+                [stepName(model, s), s.start, s.took, s.expect,
+                 s.waitedFor >= 0 ? stepName(model, model.step(s.waitedFor)) : "", s.critical ? 1 : 0, s.pruned ? 1 : 0])
+  ];
+}
+
+/* To be saved: all of it where that is no more than a browser can draw at once. */
+function pictures(w) {
+  if (w.grid.ranks * w.grid.columns <= MOST_SAVED) {
+    w.whole = true;
+    draw(w);
+    setTimeout(() => {
+      w.whole = false;
+      draw(w);
+    });
+  }
+  return [{node: w.image}];
+}
+
 export function drawWaiting(root, store) {
   if (store.model.collectives.length === 0)
     return;
   const scroll = el("div", {class: "rows"}),
-        words = `A box is a step with its time (${store.model.run.unit}), an arrow points at what it waited for.`;
+        words = `A box is a step with its time (${store.model.time.unit}), an arrow points at what it waited for.`;
   const part = section(
       root, "waiting", "Waiting graph", scroll,
       el("p", {class: "legend"}, ...excessKeys(), key("critical", "critical path"),
          key("pruned", "pruned: no step waited for it"), el("span", null, words)));
-  const w = {store, scroll, part, grid: null, image: null}, redraw = perFrame(() => draw(w));
+  const w = {store, scroll, part, grid: null, image: null, whole: false}, redraw = perFrame(() => draw(w));
+  save(part, {csv: () => csv(store), pictures: () => pictures(w)});
   scroll.addEventListener("keydown", (event) => follow(w, event));
   scroll.addEventListener("scroll", redraw);
   whenSized(scroll, () => show(w));
   whenColorsChange(() => draw(w));
-  store.on((changed) => {
+  store.later((changed) => {
     if (changed.collective)
       return show(w);
     if (changed.chosen && store.chosen && store.chosen.kind === "step" && !boxOf(w, store.chosen.index))
       intoView(w, store.model.step(store.chosen.index));
-    return redraw();
+    return changed.chosen || changed.time ? redraw() : undefined;
   });
 }

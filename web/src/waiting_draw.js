@@ -10,35 +10,56 @@ import {tip} from "./tip.js";
 import {stepTip} from "./words.js";
 
 const LABEL = 58, TOP = 24, ROW = 34, BOX = 22, LEAST_COLUMN = 84, MOST_COLUMN = 150, MARGIN = 2;
+const REPORTED = 1, OPEN = 4; /* of a step's state */
+const FAR = 128;              /* ranks: arrows from farther away are not looked for */
 
 const link = linkHorizontal().source((d) => d[0]).target((d) => d[1]);
 
-/* Where steps stand: by rank and number. */
+/* Where each rank's steps begin, and how many there are: steps stand by rank, then by number. */
+function ranksOf(model, index) {
+  const c = model.collectives[index], times = model.timesOf(index), first = [];
+  for (let i = 0; times && i < c.nsteps; i++)
+    (first[times.schedule.rank[i]] ||= []).push(i);
+  return first;
+}
+
+/* Where steps stand: by rank and number. Of large collectives each is looked up when it comes into view. */
 export function gridOf(model, index, width) {
-  const c = model.collectives[index], steps = model.stepsOf(index), byRank = [];
-  for (const step of steps)
-    (byRank[step.rank] ||= [])[step.number - 1] = step;
-  const columns = largest(byRank, (list) => list.length, 1);
+  const c = model.collectives[index], times = model.timesOf(index), places = ranksOf(model, index);
+  const numbers = places.map((list) => new Map(list.map((i) => [times.schedule.number[i], i])));
+  const at = (rank, number) => {
+    const i = numbers[rank] ? numbers[rank].get(number) : undefined;
+    return i === undefined ? null : model.step(c.first_step + i);
+  };
+  const columns = largest(numbers, (of) => (of ? largest([...of.keys()], (number) => number, 0) : 0), 1);
   const column = Math.max(LEAST_COLUMN, Math.min(MOST_COLUMN, (width - LABEL - 60) / columns)), box = column * 0.64;
-  const latest = (a, b) => (!a || (b.open ? !a.open || b.number > a.number : !a.open && b.end >= a.end) ? b : a);
-  const last =
-      Array.from(byRank, (list) => (list || []).filter((s) => s && s.reported).reduce(latest, null)).filter(Boolean);
+  const last = Array.from(places, (list) => lastOf(times, list || []))
+                   .filter((i) => i >= 0)
+                   .map((i) => model.step(c.first_step + i));
   const path = c.steps ? c.steps.path : [];
   return {
     model,
-    byRank,
+    at,
     columns,
     column,
     box,
     last,
     end: path.length > 0 ? path[path.length - 1] : -1,
-    ranks: byRank.length,
+    ranks: places.length,
     width: LABEL + column * columns + 56,
-    height: TOP + ROW * byRank.length + 6,
+    height: TOP + ROW * places.length + 6,
     x: (step) => LABEL + column * (step.number - 1),
     y: (step) => TOP + ROW * step.rank,
-    endAt: [LABEL + column * columns + 30, TOP + BOX / 2 + ROW * (byRank.length - 1) / 2],
+    endAt: [LABEL + column * columns + 30, TOP + BOX / 2 + ROW * (places.length - 1) / 2],
   };
+}
+
+/* A rank's step that ended last: of those that are open the one with the highest number. */
+function lastOf(times, list) {
+  const open = (i) => !!(times.state[i] & OPEN), end = (i) => times.start[i] + times.took[i];
+  const later = (a, b) =>
+      (open(b) ? !open(a) || times.schedule.number[b] > times.schedule.number[a] : !open(a) && end(b) >= end(a));
+  return list.filter((i) => times.state[i] & REPORTED).reduce((best, i) => (best < 0 || later(best, i) ? i : best), -1);
 }
 
 function arrow(g, from, to, name) {
@@ -73,20 +94,20 @@ export function drawing(g, seen) {
   const top = Math.max(0, Math.floor((seen.top - TOP) / ROW) - MARGIN),
         bottom = Math.min(g.ranks - 1, Math.ceil((seen.top + seen.height - TOP) / ROW) + MARGIN);
   const edges = [], boxes = [], labels = [], sticky = seen.left;
-  for (let rank = 0; rank < g.ranks; rank++) {
+  for (let rank = Math.max(0, top - FAR); rank < Math.min(g.ranks, bottom + FAR); rank++) {
     const inView = rank >= top && rank <= bottom;
     for (let i = first; i <= lastColumn; i++) {
-      const step = (g.byRank[rank] || [])[i], on = step && step.waitedFor >= 0 ? g.model.step(step.waitedFor).rank : rank;
+      const step = g.at(rank, i + 1), on = step && step.waitedFor >= 0 ? g.model.step(step.waitedFor).rank : rank;
       if (!step || (!inView && (on < top || on > bottom)))
         continue;
       edges.push([step, waits(g, step)]);
       if (inView)
         boxes.push(boxOf(g, step));
     }
-    if (inView && (g.byRank[rank] || [])[0])
+    if (inView && g.at(rank, 1))
       labels.push(
           svg("text", {class: "label", x: sticky + LABEL - 8, y: TOP + ROW * rank + 15},
-              cut(g.model.nodes[g.byRank[rank][0].host].name, 8)));
+              cut(g.model.nodes[g.at(rank, 1).host].name, 8)));
   }
   if (lastColumn >= g.columns - 1 - MARGIN)
     g.last.forEach((s) => edges.push([

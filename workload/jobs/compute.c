@@ -7,6 +7,7 @@
 #include "common/array.h"
 #include "common/hash.h"
 #include "common/prng.h"
+#include "common/wire/record_hdr.h"
 
 /* The chance of jobs. */
 
@@ -54,7 +55,7 @@ const struct cfg_table jitter_table = {
 
 #define AT(field) offsetof(struct straggler, field)
 static const struct cfg_field straggler_fields[] = {
-	CFG_FIELD("rank", CFG_INT, AT(rank), .max = 1023, .doc = "The slow rank."),
+	CFG_FIELD("rank", CFG_INT, AT(rank), .max = RECORD_MAX_NODES - 1, .doc = "The slow rank."),
 	CFG_FIELD("delay", CFG_TIME, AT(delay_ps), .doc = "Additional compute time before each collective."),
 	CFG_FIELD("collective", CFG_STRING, AT(collective), .def = "", .doc = "Only before this collective of the job."),
 	CFG_FIELD("iteration", CFG_INT, AT(iteration), .def = "-1", .min = -1, .max = 999999,
@@ -87,6 +88,14 @@ jitter_ps(const struct compute *compute, uint32_t rank, uint32_t iteration)
 	for (int i = 0; i < IRWIN_HALL; i++)
 		sum += prng_unit(&prng);
 	return (int64_t)((sum - IRWIN_HALL / 2.0) * (double)compute->jitter.spread_ps);
+}
+
+uint64_t
+compute_spread_ps(const struct compute *compute)
+{
+	uint64_t times = compute->jitter.kind == JITTER_NORMAL ? IRWIN_HALL / 2 : 1;
+
+	return compute->jitter.kind == JITTER_NONE ? 0 : times * compute->jitter.spread_ps;
 }
 
 static bool

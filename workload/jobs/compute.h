@@ -60,6 +60,9 @@ struct compute {
  */
 uint64_t compute_actual_ps(const struct compute *compute, uint32_t rank, uint32_t iteration, uint64_t planned_ps);
 
+/* @return ps that jitter adds to a planned computation at most */
+uint64_t compute_spread_ps(const struct compute *compute);
+
 /* Whether a rank computes before the collective in any iteration, planned or not: whether it needs a step for it. */
 bool compute_any(const struct compute *compute, uint32_t rank, uint64_t planned_ps);
 

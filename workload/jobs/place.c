@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/array.h"
+#include "common/wire/record_hdr.h"
 #include "workload/jobs/compute.h"
 
 /* A host that may be taken. */
@@ -28,7 +29,8 @@ static const struct cfg_choice kinds[] = {
 static const struct cfg_field fields[] = {
 	CFG_FIELD("kind", CFG_ENUM, AT(kind), .def = "packed", .choices = kinds,
 		  .doc = "Order in which free hosts are taken; a leaf is the switch of a host's first NIC."),
-	CFG_FIELD("count", CFG_INT, AT(count), .def = "0", .max = 1024, .doc = "Number of ranks; 0: as many as fit."),
+	CFG_FIELD("count", CFG_INT, AT(count), .def = "0", .max = RECORD_MAX_NODES,
+		  .doc = "Number of ranks; 0: as many as fit."),
 	CFG_FIELD("nics", CFG_INT, AT(nics), .def = "1", .min = 1, .max = TOPO_MAX_PORTS,
 		  .doc = "Ranks per host, one per NIC: rank 0 is at NIC 1 of the first host, rank 1 at its NIC 2, ..."),
 	CFG_FIELD("seed", CFG_INT, AT(seed), .def = "-1", .min = -1, .max = 9e18,
@@ -212,7 +214,7 @@ placement_ranks(const struct placement *placement, const struct placement_site *
 #define AT(field) offsetof(struct grid_dim, field)
 static const struct cfg_field dim_fields[] = {
 	CFG_FIELD("name", CFG_STRING, AT(name), .doc = "Its name in the key group of a collective."),
-	CFG_FIELD("size", CFG_INT, AT(size), .min = 1, .max = 1024, .doc = "Number of ranks along it."),
+	CFG_FIELD("size", CFG_INT, AT(size), .min = 1, .max = RECORD_MAX_NODES, .doc = "Number of ranks along it."),
 };
 #undef AT
 

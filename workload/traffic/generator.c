@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "common/hash.h"
+#include "common/prng.h"
 #include "common/units.h"
-#include "workload/traffic/exponential.h"
 
 static int make_sizes(struct generator *generator, const struct cfg *cfg, struct err *err);
 

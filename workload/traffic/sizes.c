@@ -3,7 +3,7 @@
  * The points are those that the HPCC artifact (SIGCOMM 2019, github.com/alibaba-edu/High-Precision-Congestion-Control,
  * traffic_gen/) reads the distributions as; evaluations since then take them from there.
  */
-#include "workload/traffic/sizes.h"
+#include "workload/traffic/generator.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -19,6 +19,7 @@
 #include "diag/run/run.h"
 #include "diag/vedrfolnir/cause/delays.h"
 #include "diag/vedrfolnir/cause/merge.h"
+#include "diag/vedrfolnir/cause/paced.h"
 #include "diag/vedrfolnir/provenance/provenance.h"
 #include "diag/vedrfolnir/provenance/window.h"
 #include "diag/vedrfolnir/section.h"
@@ -192,7 +193,7 @@ cause_machine_share(const struct cause_input *in, uint32_t step, const struct ca
 {
 	const struct run_step *s = &in->steps[step];
 	const struct finding *out = &finding->out;
-	bool host = (out->type->traits & FINDING_OF_HOST) != 0;
+	bool host = (out->type->traits & FINDING_OF_HOST) != 0 && (out->type->traits & FINDING_OF_SENDER) == 0;
 	bool timed = (out->type->traits & FINDING_BY_DEFAULT) != 0 ||
 		     ((out->type->traits & FINDING_OF_LOSS) != 0 && out->root_port == EV_NONE);
 
@@ -208,6 +209,38 @@ uint64_t
 cause_host_ps(const struct cause_input *in, uint32_t step)
 {
 	return in->steps[step].late_ps + in->steps[step].long_ps;
+}
+
+double
+cause_ledger_ps(const struct cause_input *in, uint32_t step, enum ledger_entry entry)
+{
+	const struct run_step *s = &in->steps[step];
+	double ps = (double)evidence_ledger_ps(in->ev, step, entry);
+
+	return s->slow && ps >= CAUSE_SLOWS_ALONE * (double)s->expect_ps ? ps : 0;
+}
+
+struct cause_finding *
+cause_of_sender(struct cause_set *set, uint32_t step, double ps, uint32_t root_port, const char *root)
+{
+	const struct run_step *s = &set->in->steps[step];
+	struct cause_finding *finding = ps > 0 && !run_is_local(s) ? cause_add(set, root_port, root, EV_NONE, step) : NULL;
+
+	if (finding == NULL)
+		return NULL;
+	cause_time(finding, s->start_ps, s->end_ps);
+	cause_explains(finding, EV_NONE, ps);
+	if (cause_score(finding, cause_lost_frames(set->in, step, ps)))
+		finding->out.evidence = (struct finding_evidence){
+			.nclauses = 1,
+			.step = step,
+			.port = root_port,
+			.node = s->host,
+			.flow = s->flow,
+			.ps = ps,
+			.of_ps = (double)s->waited_ps,
+		};
+	return finding;
 }
 
 double
@@ -337,13 +370,16 @@ cause_find(const struct cause_input *in, struct finding **findings, uint32_t *co
 	int rc = 0;
 
 	all.buckets = malloc(CAUSE_BUCKETS * sizeof(*all.buckets));
-	all.no_memory = activity_init(&activity, in->ev, in->steps, in->nsteps) != 0 || delays_init(&delays, in) != 0 ||
-			all.buckets == NULL;
+	all.paced = paced_create(in);
+	all.no_memory = all.paced == NULL || activity_init(&activity, in->ev, in->steps, in->nsteps) != 0 ||
+			delays_init(&delays, in) != 0 || all.buckets == NULL;
 	for (uint32_t b = 0; b < CAUSE_BUCKETS && all.buckets != NULL; b++)
 		all.buckets[b] = EV_NONE;
 	for (uint32_t s = 0; s < in->nsteps && !all.no_memory; s++) {
 		if (in->steps[s].slow || cause_host_ps(in, s) != 0)
 			look_at_step(&all, s);
+		else if (!run_is_local(&in->steps[s]))
+			paced_forget(all.paced, in->steps[s].flow);
 	}
 	merge_roots(&all);
 	for (uint32_t i = 0; i < all.count; i++)
@@ -364,6 +400,7 @@ cause_find(const struct cause_input *in, struct finding **findings, uint32_t *co
 	merge_free(&all);
 	activity_fini(&activity);
 	delays_fini(&delays);
+	paced_destroy(all.paced);
 	*findings = out;
 	return rc;
 }
@@ -379,13 +416,24 @@ is_about(const struct cause *cause, const struct run_step *step)
 static void
 look_at_step(struct cause_set *all, uint32_t step)
 {
-	struct cause_set set = { .in = all->in, .activity = all->activity, .delays = all->delays };
+	struct cause_set set = { .in = all->in, .activity = all->activity, .delays = all->delays, .paced = all->paced };
+	bool local = run_is_local(&all->in->steps[step]);
 
 	for (set.looking = 0; set.looking < all->in->ncauses; set.looking++) {
 		if (is_about(all->in->causes[set.looking], &all->in->steps[step]))
 			all->in->causes[set.looking]->look(&set, step);
 	}
+	if (!local) {
+		paced_carry_in(&set, step);
+		paced_by_storms(&set, step);
+	}
 	merge_settle(&set, step);
+	if (!local) {
+		paced_carry_out(&set, step);
+		for (set.looking = 0; set.looking < all->in->ncauses; set.looking++)
+			if (all->in->causes[set.looking]->beside != NULL)
+				all->in->causes[set.looking]->beside(&set, step);
+	}
 	for (uint32_t i = 0; i < set.count; i++)
 		merge_into(all, &set.findings[i], step);
 	all->full |= set.full;
@@ -560,7 +608,8 @@ cause_flow(struct cause_set *set, struct cause_finding *finding, uint32_t flow, 
 	if (at == EV_NONE)
 		return;
 	if (finding->out.nflows > before &&
-	    (!grow_by_flow(&finding->flow_score, at) || !grow_by_flow(&finding->out.flow_ps, at))) {
+	    (!grow_by_flow(&finding->flow_score, at) || !grow_by_flow(&finding->carried, at) ||
+	     !grow_by_flow(&finding->out.flow_ps, at))) {
 		set->no_memory = true;
 		finding->out.nflows = before;
 		return;

@@ -23,8 +23,10 @@
 #define CAUSE_MIN_EXPLAINED 0.05    /* of a step's lost time: a queue or a pause that explains less is not its cause, */
 #define CAUSE_SLOWS_ALONE 0.01      /* unless it alone explains this share of a finished step's expected time */
 #define CAUSE_INCAST_SOURCES 3      /* hosts that send to one host at once, the victim's among them */
+#define CAUSE_INCAST_EVEN 0.5       /* of an even part of the packets: where there are many hosts, one with less is none */
 #define CAUSE_ROOT_UNPAUSED 0.75    /* of the time: a port that is paused for the rest may be a root all the same */
 #define CAUSE_ROOT_BUSY 0.5         /* of the time that such a port is not paused: it sends */
+#define CAUSE_NIC_PAUSES 3          /* of a NIC, each after data: it is slow, and no storm, which is one */
 #define CAUSE_STORM_FILL 0.5        /* of the XOFF threshold: a pausing ingress that holds less has no reason to pause */
 #define CAUSE_STORM_EMPTY 0.05      /* of it: less is next to nothing */
 #define CAUSE_REPORTED_OF_PAUSE 0.5 /* of a row's time: where less is the step's, the row's pauses may not be */
@@ -50,6 +52,7 @@ struct cause_input {
 
 struct activity;
 struct delays;
+struct paced;
 
 /* Time that a finding claims of steps, and as much of it as can be trusted. */
 struct cause_trust {
@@ -64,7 +67,9 @@ struct cause_finding {
 	uint32_t order;              /* of its cause, among those that look */
 	double best;                 /* score of the sample that the evidence is about */
 	double *flow_score;          /* [out.nflows] */
+	double *carried;             /* [out.nflows] packet-waits of steps before (paced.h) */
 	double claimed_ps;           /* of the step's time: the result of cause_explains() */
+	double paced_ps;             /* in which it made congestion control hold the step back, beside claimed_ps */
 	uint32_t part;               /* the part that claimed_ps sums up now */
 	double part_ps;
 	uint32_t best_step; /* after merging: the step that the evidence is about */
@@ -76,6 +81,7 @@ struct cause_set {
 	const struct cause_input *in;
 	const struct activity *activity;
 	const struct delays *delays;
+	struct paced *paced;
 	uint32_t looking; /* the cause that looks now: index into in->causes */
 	struct cause_finding *findings;
 	uint32_t count, cap;
@@ -91,6 +97,11 @@ typedef void cause_fn(struct cause_set *set, uint32_t step);
 struct cause {
 	struct finding_type type;
 	cause_fn *look; /* called for every slow or late step */
+	/*
+	 * Called when the findings of a step that sends have their claims: for one that claims nothing, and has others as
+	 * its consequence. NULL: there is none.
+	 */
+	cause_fn *beside;
 };
 
 /* All signatures, in the order in which they look, which is also that of findings of the same weight. */
@@ -101,13 +112,20 @@ struct cause {
 	CAUSE(pfc_backpressure)                                                                                            \
 	CAUSE(pfc_storm)                                                                                                   \
 	CAUSE(pfc_deadlock)                                                                                                \
+	CAUSE(pfc_watchdog)                                                                                                \
 	CAUSE(forwarding_loop)                                                                                             \
 	CAUSE(load_imbalance)                                                                                              \
 	CAUSE(path_delay)                                                                                                  \
+	CAUSE(link_rate)                                                                                                   \
+	CAUSE(tail_drop)                                                                                                   \
 	CAUSE(packet_loss)                                                                                                 \
 	CAUSE(link_down)                                                                                                   \
 	CAUSE(blackhole)                                                                                                   \
-	CAUSE(slow_host)
+	CAUSE(slow_host)                                                                                                   \
+	CAUSE(host_limited)                                                                                                \
+	CAUSE(timer_too_short)                                                                                             \
+	CAUSE(receiver_not_ready)                                                                                          \
+	CAUSE(reordering)
 #define CAUSE_DECLARE(name) extern const struct cause cause_##name;
 CAUSES(CAUSE_DECLARE)
 
@@ -161,6 +179,16 @@ bool cause_both_at_once(const struct cause_set *set, uint32_t flow, uint32_t oth
  * kernel hosts. Counters of packets and pauses hold however late it was, and so does all evidence of other hosts: 0.
  */
 double cause_machine_share(const struct cause_input *in, uint32_t step, const struct cause_finding *finding);
+
+/* An entry of the sender's ledger, where it alone makes the step slow. @return ps; 0: it does not, or is not known */
+double cause_ledger_ps(const struct cause_input *in, uint32_t step, enum ledger_entry entry);
+/*
+ * A finding that claims this time of the sender's ledger, with the evidence of its type's first clause.
+ * @param ps  of cause_ledger_ps(), of one entry or several
+ * @return NULL: no time, or full or out of memory
+ */
+struct cause_finding *cause_of_sender(struct cause_set *set, uint32_t step, double ps, uint32_t root_port,
+				      const char *root);
 
 /* The delay of a step by its host: it started late, and if it computes, it took too long. */
 uint64_t cause_host_ps(const struct cause_input *in, uint32_t step);
@@ -230,6 +258,8 @@ bool cause_has_queue(const struct cause_input *in, const struct prov_port *port)
 
 /* Weighs each finding of one step, before they join others. */
 void confidence_step(struct cause_set *set, uint32_t step);
+/* Weighs a finding that claims no time of a step: one port reported it. */
+void confidence_reported(struct cause_set *set, struct cause_finding *finding, uint32_t step);
 /* Sets the confidence of a finding by all of its steps: of those on the critical path, if there are any. */
 void confidence_conclude(struct cause_finding *finding);
 

@@ -95,6 +95,8 @@ borne_out(const struct cause_set *set, uint32_t step, const struct finding *out)
 	const struct run_step *s = &set->in->steps[step];
 	uint64_t times = out->evidence.count;
 
+	if (merge_is(out, FINDING_OF_SENDER) && out->nports > 1)
+		return confidence_half(pauses_seen(set, step, out)); /* a receiver, by its pauses */
 	if (merge_is(out, FINDING_OF_HOST))
 		return 1;
 	if (merge_is(out, FINDING_OF_PAUSES | FINDING_OF_CIRCLE))
@@ -131,15 +133,18 @@ is_rival(const struct finding *out, const struct finding *other)
 }
 
 /*
- * Packets that were sent again were lost: where no finding explains that, another cause may have cost all of the time.
+ * Packets that were sent again were lost: where no finding explains that, another cause may have cost all of the time. A
+ * link at a lower rate explains those that were sent again by time alone: they were late.
  */
 static double
 unfound_ps(const struct cause_set *set, uint32_t step, double lost_ps)
 {
+	const struct run_step *s = &set->in->steps[step];
 	bool found = !drops_sent_again(set->in, step);
 
 	for (uint32_t i = 0; i < set->count && !found; i++)
-		found = merge_is(&set->findings[i].out, FINDING_OF_LOSS | FINDING_OF_HOLE | FINDING_OF_LOOP);
+		found = merge_is(&set->findings[i].out, FINDING_OF_LOSS | FINDING_OF_HOLE | FINDING_OF_LOOP) ||
+			(set->findings[i].out.type == &cause_link_rate.type && s->waited_ps != 0 && s->naks == 0);
 	return found ? 0 : lost_ps;
 }
 
@@ -180,6 +185,15 @@ confidence_step(struct cause_set *set, uint32_t step)
 		trust->borne_ps += borne_ps * (host ? 1 : confidence_undisputed(claim_ps, unfound, lost_ps));
 		trust->sure_ps += borne_ps * (host ? 1 : confidence_undisputed(claim_ps, unfound + rivals, lost_ps));
 	}
+}
+
+void
+confidence_reported(struct cause_set *set, struct cause_finding *finding, uint32_t step)
+{
+	struct cause_trust *trust = &finding->trust[set->in->own[step].critical];
+
+	trust->of_ps = 1;
+	trust->borne_ps = trust->sure_ps = confidence_seen(1) * set->in->steps[step].completeness;
 }
 
 void

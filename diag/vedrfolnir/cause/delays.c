@@ -17,6 +17,8 @@
  */
 #define MOST_PACKETS 0.9
 #define SOME_PACKETS 0.5
+/* So few need not be spread over their step's time: one that no row has may have waited longer than all others. */
+#define FEW_PACKETS 16
 
 static double
 frame_ps(const struct evidence *ev, uint32_t port)
@@ -93,12 +95,57 @@ served_before_ps(const struct evidence *ev, const struct ev_epoch *epoch, uint32
 
 /* Packets of a step on their path. */
 struct passing {
+	uint32_t step;
 	struct window during; /* when they passed; the time from switch to switch is short against it */
 	double packets;       /* of the step */
 	double samples;       /* those with a measured round trip: an ACK may be for several */
 	double least;         /* the share of them that has to be seen */
 	double missing_ps;    /* out: the longest time without a report of a switch */
 };
+
+/* Of a step, as far as it has sent. */
+static double
+packets_of(const struct cause_input *in, const struct run_step *s)
+{
+	return ceil((double)(s->open ? s->acked_bytes : s->bytes) / fmax(1, in->ev->run.payload_bytes));
+}
+
+/* What a neighbour of a step sent in an epoch, if it began and ended there, by the same flow. */
+static double
+sent_beside(const struct cause_input *in, uint32_t step, uint32_t other, struct window epoch)
+{
+	const struct run_step *s = &in->steps[step], *o = &in->steps[other];
+	bool within = o->started && o->reported && !o->open && o->start_ps >= epoch.from_ps && o->end_ps <= epoch.to_ps;
+
+	return o->flow == s->flow && within ? packets_of(in, o) : 0;
+}
+
+static bool
+is_neighbour(const struct cause_input *in, uint32_t step, uint32_t other)
+{
+	const struct run_step *s = &in->steps[step], *o = &in->steps[other];
+
+	return other < in->nsteps && o->collective == s->collective && o->rank == s->rank;
+}
+
+/*
+ * Packets of a row that may be of a step: not those of other steps of its rank that the epoch contains as a whole. Steps
+ * of a rank follow each other.
+ */
+static double
+packets_in_row(const struct cause_input *in, uint32_t step, struct window epoch, const struct rec_flow_row *row)
+{
+	double packets = (double)row->packets;
+
+	for (uint32_t i = step; i-- > 0 && is_neighbour(in, step, i) && in->steps[i].end_ps > epoch.from_ps && packets > 0;)
+		packets -= sent_beside(in, step, i, epoch);
+	for (uint32_t i = step + 1; i < in->nsteps && is_neighbour(in, step, i) && packets > 0; i++) {
+		if (in->steps[i].started && in->steps[i].start_ps >= epoch.to_ps)
+			break;
+		packets -= sent_beside(in, step, i, epoch);
+	}
+	return fmax(0, packets);
+}
 
 /*
  * The mean wait at a switch of the packets with a measured round trip, at most. The last of a burst finds more queued
@@ -127,12 +174,14 @@ hop_wait_ps(const struct cause_input *in, uint32_t flow, uint32_t port, struct p
 		pause_ps += own != NULL ? (double)own->pause_ps : 0;
 		pause_ps += served_before_ps(ev, epoch, flow);
 		classes = fmax(classes, classes_in(ev, epoch));
-		seen += row != NULL ? (double)row->packets : 0;
+		if (row != NULL)
+			seen += packets_in_row(in, p->step, (struct window){ epoch->from_ps, known_to_ps(epoch, row) },
+					       row);
 		depth += row != NULL ? (double)row->depth_sum : 0;
 	}
 	missing_ps = fmax(0, took_ps - covered_ps);
 	p->missing_ps = fmax(p->missing_ps, missing_ps);
-	if (seen < 1 || seen < p->least * p->packets * (1 - missing_ps / took_ps))
+	if (seen < 1 || seen < p->least * p->packets * (p->packets < FEW_PACKETS ? 1 : 1 - missing_ps / took_ps))
 		return INFINITY;
 	return depth / fmin(p->samples, seen) * classes * frame_ps(ev, port) +
 	       held_ps(in, pause_ps + overtaken_ps, p->samples);
@@ -153,12 +202,38 @@ path_wait_ps(const struct cause_input *in, const struct ev_flow *flow, struct pa
 }
 
 /*
+ * Did data in classes without PFC take a part of a link that ACKs of a lossless class's flow leave by? Class 0 is one of
+ * them, and rows do not distinguish these.
+ */
+static bool
+has_lossy_data(const struct evidence *ev, const struct run_step *s)
+{
+	const struct ev_flow *flow = &ev->flows[s->flow];
+
+	for (uint32_t h = flow->nhops; h < flow->nhops + flow->nback && flow->prio != 0; h++) {
+		uint32_t port = ev->hops[flow->first_hop + h];
+		struct ev_range epochs = evidence_epochs(ev, port, s->start_ps, s->end_ps);
+
+		for (uint32_t e = epochs.first; e < epochs.end; e++) {
+			const struct rec_port_row *row = evidence_port_row(ev, &ev->epochs[e], 0);
+
+			if (row != NULL && (double)row->bytes * 8e12 / (double)ev->ports[port].rate_bps >=
+						   CAUSE_MIN_SHARE * (double)(row->to_ps - row->from_ps))
+				return true;
+		}
+	}
+	return false;
+}
+
+/*
  * ACKs are of class 0: behind others' data in it they wait without a report. Did such data take a part of any link,
  * anywhere, in the time of a step? Polling packets take next to nothing.
  */
 static bool
 acks_may_wait(const struct evidence *ev, const struct run_step *s)
 {
+	if (has_lossy_data(ev, s))
+		return true;
 	for (uint32_t i = 0; i < ev->overtakes.count; i++) {
 		const struct rec_overtake_row *row = EV_AT(ev->overtakes, struct rec_overtake_row, i);
 		uint64_t from_ps = row->epoch_first * ev->run.epoch_ps, to_ps = evidence_overtake_end_ps(ev, row);
@@ -212,13 +287,6 @@ is_reported(const struct cause_input *in, uint32_t step)
 	       !acks_may_wait(in->ev, s);
 }
 
-/* Of a step, as far as it has sent. */
-static double
-packets_of(const struct cause_input *in, const struct run_step *s)
-{
-	return ceil((double)(s->open ? s->acked_bytes : s->bytes) / fmax(1, in->ev->run.payload_bytes));
-}
-
 /* Of a step's packets, the share of which round trips were measured. */
 static double
 sampled(const struct cause_input *in, const struct run_step *s)
@@ -243,7 +311,8 @@ static double
 epoch_wait_ps(const struct cause_input *in, const struct run_step *s, const struct ev_epoch *epoch, bool *cut)
 {
 	const struct rec_flow_row *row = row_of(in->ev, epoch, s->flow);
-	struct passing p = { .during = { epoch->from_ps > s->start_ps ? epoch->from_ps : s->start_ps,
+	struct passing p = { .step = (uint32_t)(s - in->steps),
+			     .during = { epoch->from_ps > s->start_ps ? epoch->from_ps : s->start_ps,
 					 min_u64(known_to_ps(epoch, row), s->end_ps) },
 			     .least = SOME_PACKETS };
 	double wait_ps;
@@ -255,6 +324,8 @@ epoch_wait_ps(const struct cause_input *in, const struct run_step *s, const stru
 	if (row != NULL && epoch->from_ps < epoch->to_ps && s->start_ps < s->end_ps)
 		p.packets = fmin(window_share(p.during, epoch->from_ps, epoch->to_ps) * (double)row->packets,
 				 window_share(p.during, s->start_ps, s->end_ps) * packets_of(in, s));
+	/* Round trips of packets that were sent again are not measured, and all that the epoch shows may be such. */
+	p.packets = fmax(0, p.packets - s->retransmits);
 	p.samples = p.packets * sampled(in, s);
 	wait_ps = path_wait_ps(in, &in->ev->flows[s->flow], &p);
 	if (!isfinite(wait_ps) || !is_cut(s, p.during))
@@ -298,7 +369,8 @@ delay_mean_wait_ps(const struct cause_input *in, uint32_t step)
 {
 	const struct run_step *s = &in->steps[step];
 	const struct ev_flow *flow = &in->ev->flows[s->flow];
-	struct passing p = { .during = { s->start_ps, s->end_ps },
+	struct passing p = { .step = step,
+			     .during = { s->start_ps, s->end_ps },
 			     .packets = packets_of(in, s),
 			     .samples = packets_of(in, s) * sampled(in, s),
 			     .least = MOST_PACKETS };
@@ -594,8 +666,7 @@ flow_frame_ps(const struct evidence *ev, const struct ev_flow *flow)
 	double most_ps = 0;
 
 	for (uint32_t h = 0; h < flow->nhops; h++)
-		most_ps = fmax(most_ps,
-			       ev->run.frame_bytes * 8e12 / (double)ev->ports[ev->hops[flow->first_hop + h]].rate_bps);
+		most_ps = fmax(most_ps, frame_ps(ev, ev->hops[flow->first_hop + h]));
 	return most_ps;
 }
 
@@ -859,17 +930,6 @@ has_unplaced(const struct placing *p)
 	return false;
 }
 
-static bool
-crosses(const struct evidence *ev, uint32_t flow, uint32_t port)
-{
-	const struct ev_flow *f = &ev->flows[flow];
-
-	for (uint32_t h = 0; h < f->nhops + f->nback; h++)
-		if (ev->hops[f->first_hop + h] == port)
-			return true;
-	return false;
-}
-
 /* A faulty link was so for a part of the steps beside those times, too: their mean round trips show it. */
 static void
 add_neighbours(struct placing *p)
@@ -885,7 +945,7 @@ add_neighbours(struct placing *p)
 			double extra_ps;
 
 			if (place->root_port == EV_NONE || s->start_ps > place->to_ps + took_ps ||
-			    s->end_ps + took_ps < place->from_ps || !crosses(in->ev, s->flow, place->root_port))
+			    s->end_ps + took_ps < place->from_ps || !evidence_crosses(in->ev, s->flow, place->root_port))
 				continue;
 			extra_ps = likely_extra_ps(in, i);
 			if (extra_ps <= 0)

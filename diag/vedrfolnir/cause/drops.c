@@ -21,18 +21,16 @@ struct passage_link {
 };
 
 static bool
+passes(const struct evidence *ev, uint32_t flow, uint32_t port)
+{
+	/* Packets are dropped at an egress of their path, or at their ingress: the end of the hop before. */
+	return evidence_crosses(ev, flow, port) || evidence_crosses(ev, flow, ev->ports[port].peer);
+}
+
+static bool
 hits(const struct evidence *ev, uint32_t flow, uint32_t port, const struct rec_drop_row *row)
 {
-	const struct ev_flow *f = &ev->flows[flow];
-
-	if (evidence_flow(ev, &row->last) == flow)
-		return true;
-	for (uint32_t h = 0; h < f->nhops + f->nback; h++) {
-		/* Packets are dropped at an egress of their path, or at their ingress: the end of the hop before. */
-		if (ev->hops[f->first_hop + h] == port || ev->ports[ev->hops[f->first_hop + h]].peer == port)
-			return true;
-	}
-	return false;
+	return evidence_flow(ev, &row->last) == flow || passes(ev, flow, port);
 }
 
 /* Is a row of drops that affected the step in its time? */
@@ -149,7 +147,22 @@ drops_explain(const struct evidence *ev, const struct run_step *s)
 		      hits(ev, s->flow, evidence_port(ev, row->hdr.node, row->port), row))))
 			return true;
 	}
+	for (uint32_t i = 0; i < ev->watchdogs.count; i++)
+		if (drops_by_watchdog(ev, s, i))
+			return true;
 	return false;
+}
+
+bool
+drops_by_watchdog(const struct evidence *ev, const struct run_step *s, uint32_t event)
+{
+	const struct rec_watchdog *rec = EV_AT(ev->watchdogs, struct rec_watchdog, event);
+
+	uint8_t prio = ev->flows[s->flow].prio; /* 0: no row of it is known */
+
+	return rec->action == REC_WATCHDOG_DROP && rec->packets != 0 && (prio == 0 || rec->prio == prio) &&
+	       rec->since_ps <= s->end_ps && rec->hdr.time_ps >= s->start_ps &&
+	       passes(ev, s->flow, evidence_port(ev, rec->hdr.node, rec->port));
 }
 
 /* Did the exporter leave out rows of the step's time? */
@@ -190,13 +203,29 @@ seen_at(const struct evidence *ev, uint32_t flow, uint32_t event, uint32_t node,
 	return false;
 }
 
+/* Does its sender's ledger show that whatever it sent again had arrived, or that its receiver had refused it? */
+static bool
+resent_early(const struct cause_input *in, uint32_t step)
+{
+	const struct run_step *s = &in->steps[step];
+	uint64_t ps[LEDGER_ENTRIES];
+
+	for (int i = 0; i < LEDGER_ENTRIES; i++)
+		ps[i] = evidence_ledger_ps(in->ev, step, i);
+	/* A timer with room for round trips is early where a link or a switch held the packets: as if they were lost. */
+	if (ps[LEDGER_NAK] + ps[LEDGER_TIMEOUT] != 0 ||
+	    (ps[LEDGER_EARLY] != 0 && s->waited_ps > ROCE_TIMER_ROUND_TRIPS * s->base_rtt_ps))
+		return false;
+	return ps[LEDGER_EARLY] + ps[LEDGER_REORDERED] + ps[LEDGER_PEER] != 0;
+}
+
 bool
 drops_sent_again(const struct cause_input *in, uint32_t step)
 {
 	const struct evidence *ev = in->ev;
 	const struct run_step *s = &in->steps[step];
 
-	return s->retransmits != 0 ||
+	return (s->retransmits != 0 && !resent_early(in, step)) ||
 	       (s->open && ev->ended && ev->end.reason == REC_END_QP_ERROR && ev->end.at_node == s->host);
 }
 
@@ -258,16 +287,20 @@ look_for_vanished(const struct evidence *ev, const struct run_step *s, bool back
 	return found;
 }
 
-/* A link that lost frames is at fault, one that lost none is not; else the switch is that forwards nothing in a row. */
+/*
+ * A link that lost frames is at fault, one that lost none is not; else the switch is that forwards nothing in a row. Of a
+ * sprayed flow single polling packets take a path each: those that vanish alone were lost, and no switch forwards nothing.
+ */
 static struct drops_silence
 judge(const struct cause_input *in, uint32_t step, const struct vanished *found)
 {
 	const struct ev_port *port = &in->ev->ports[found->port];
 	struct drops_silence silence = { .port = found->port, .polls = found->longest };
 	struct passage_link link = passage_of_link(in, step, port->peer, found->first_ps);
+	bool alone = evidence_is_sprayed(in->ev, in->steps[step].flow) && found->longest < DROPS_VANISHED;
 
 	silence.lost_frames = link.lost_frames;
-	silence.swallows = link.known ? link.lost_frames == 0
+	silence.swallows = link.known ? link.lost_frames == 0 && !alone
 				      : found->longest >= DROPS_VANISHED || (in->steps[step].open && !found->arrived);
 	return silence;
 }

@@ -25,6 +25,12 @@ bool drops_any(const struct cause_input *in, uint32_t step, enum rec_drop reason
 /* Did a port count drops, of a known reason, of this step's flow in its time, or was a link on its path down? */
 bool drops_explain(const struct evidence *ev, const struct run_step *s);
 
+/*
+ * Is an event of a PFC watchdog (an index into ev->watchdogs) one that dropped packets at a port on this step's path, in
+ * its class and time?
+ */
+bool drops_by_watchdog(const struct evidence *ev, const struct run_step *s, uint32_t event);
+
 /* Did the step send packets again, by its host's report, or by an end of retries? */
 bool drops_sent_again(const struct cause_input *in, uint32_t step);
 #define DROPS_OF_OLD_AGE 1 /* key of findings that rest on TTL drops: a loop that is seen itself takes them over */

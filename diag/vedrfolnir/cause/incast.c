@@ -3,6 +3,8 @@
  * Incast: flows of several hosts to one host share a queue, the slow step's flow among them: at the last hop, or before
  * it, where hashes put them on one link. Steps that are only paused by that queue suffer from PFC backpressure.
  */
+#include <math.h>
+
 #include "common/array.h"
 #include "diag/vedrfolnir/cause/cause.h"
 
@@ -21,19 +23,24 @@ packets_at_once(const struct cause_set *set, uint32_t step, const struct prov_gr
 	return packets;
 }
 
-/*
- * A flow that counts: it has the victim's destination, the victim waited for it, and it is a substantial part of the
- * traffic.
- * @param packets  that the victim may have queued with
- */
+/* Does this flow end where the victim's does, and did the victim wait for it? Or is it the victim's? */
 static bool
-is_part(const struct cause_set *set, uint32_t step, const struct prov_graph *graph, const struct prov_port *port,
-	double packets, const struct prov_at *at)
+is_queued(const struct cause_set *set, uint32_t step, const struct prov_graph *graph, const struct prov_at *cf,
+	  const struct prov_at *at)
 {
-	const struct prov_at *cf = prov_at_find(graph, port, graph->victim);
-
-	return cause_same_end(set, graph->flows[at->flow], step) && at->packets >= CAUSE_MIN_SHARE * packets &&
+	return cause_same_end(set, graph->flows[at->flow], step) &&
 	       (at == cf || (cf != NULL && cause_shared_queue(set, step, graph, cf, at)));
+}
+
+/* Of one host, the flows of the collective, or its others. */
+static bool
+is_of_source(const struct cause_set *set, const struct prov_graph *graph, const struct prov_at *at,
+	     const struct prov_at *of)
+{
+	const struct ev_flow *flow = &set->in->ev->flows[graph->flows[at->flow]];
+	const struct ev_flow *same = &set->in->ev->flows[graph->flows[of->flow]];
+
+	return flow->src == same->src && flow->collective == same->collective;
 }
 
 bool
@@ -44,41 +51,63 @@ cause_same_end(const struct cause_set *set, uint32_t flow, uint32_t step)
 	return flows[flow].dst != EV_NONE && flows[flow].dst == flows[set->in->steps[step].flow].dst;
 }
 
-/* Hosts with a part in the port's queue: of flows of the collective, or of the others. */
-static uint32_t
+struct sources {
+	uint32_t own, others; /* hosts with a part in the queue: of flows of the collective, and of the others */
+};
+
+/*
+ * Counts the hosts whose flows have a part of the port's queue: with at least so many packets.
+ * @param least  0: all that have any
+ */
+static struct sources
 count_sources(const struct cause_set *set, uint32_t step, const struct prov_graph *graph, const struct prov_port *port,
-	      bool collective)
+	      double least)
 {
-	const struct evidence *ev = set->in->ev;
-	double packets = packets_at_once(set, step, graph, port);
-	uint32_t sources = 0;
+	const struct prov_at *cf = prov_at_find(graph, port, graph->victim);
+	const struct prov_at *first = &graph->ats[port->first_at], *end = first + port->nats;
+	struct sources sources = { 0, 0 };
 
-	for (uint32_t a = port->first_at; a < port->first_at + port->nats; a++) {
-		const struct ev_flow *flow = &ev->flows[graph->flows[graph->ats[a].flow]];
-		bool counted = flow->collective != collective || !is_part(set, step, graph, port, packets, &graph->ats[a]);
+	for (const struct prov_at *at = first; at < end; at++) {
+		double packets = 0;
+		bool counted = false;
 
-		for (uint32_t b = port->first_at; b < a && !counted; b++) {
-			const struct ev_flow *other = &ev->flows[graph->flows[graph->ats[b].flow]];
-
-			counted = other->collective == collective && other->src == flow->src &&
-				  is_part(set, step, graph, port, packets, &graph->ats[b]);
-		}
-		sources += !counted;
+		for (const struct prov_at *before = first; before < at && !counted; before++)
+			counted = is_of_source(set, graph, before, at);
+		for (const struct prov_at *of = at; of < end && !counted; of++)
+			if (is_of_source(set, graph, of, at) && is_queued(set, step, graph, cf, of))
+				packets += of->packets;
+		if (packets <= 0 || packets < least)
+			continue;
+		if (set->in->ev->flows[graph->flows[at->flow]].collective)
+			sources.own++;
+		else
+			sources.others++;
 	}
 	return sources;
+}
+
+/* A host has a part with CAUSE_MIN_SHARE of the packets, or where there are many, with half of an even one. */
+static struct sources
+sources_of(const struct cause_set *set, uint32_t step, const struct prov_graph *graph, const struct prov_port *port)
+{
+	struct sources all = count_sources(set, step, graph, port, 0);
+	uint32_t count = all.own + all.others;
+	double share = count != 0 ? fmin(CAUSE_MIN_SHARE, CAUSE_INCAST_EVEN / count) : CAUSE_MIN_SHARE;
+
+	return count_sources(set, step, graph, port, share * packets_at_once(set, step, graph, port));
 }
 
 bool
 cause_is_incast(const struct cause_set *set, uint32_t step, const struct prov_graph *graph, const struct prov_port *port)
 {
 	const struct evidence *ev = set->in->ev;
-	uint32_t others, own;
+	struct sources sources;
 
 	if (ev->nodes[ev->ports[port->port].node].host || !cause_has_queue(set->in, port))
 		return false;
-	others = count_sources(set, step, graph, port, false);
-	own = count_sources(set, step, graph, port, true);
-	return others + own >= CAUSE_INCAST_SOURCES && (others == 0 || others >= CAUSE_INCAST_SOURCES - 1);
+	sources = sources_of(set, step, graph, port);
+	return sources.others + sources.own >= CAUSE_INCAST_SOURCES &&
+	       (sources.others == 0 || sources.others >= CAUSE_INCAST_SOURCES - 1);
 }
 
 static void
@@ -87,7 +116,7 @@ add(struct cause_set *set, uint32_t step, const struct prov_graph *graph, const 
 	const struct cause_input *in = set->in;
 	struct cause_finding *finding = cause_add(set, port->port, NULL, 0, step);
 	const struct prov_at *cf = prov_at_find(graph, port, graph->victim);
-	bool own = count_sources(set, step, graph, port, false) == 0;
+	bool own = sources_of(set, step, graph, port).others == 0;
 	double waits = 0, frames = 0;
 	uint32_t flows = 0;
 

@@ -8,6 +8,7 @@
 #include "diag/run/lateness.h"
 #include "diag/vedrfolnir/cause/cause.h"
 #include "diag/vedrfolnir/cause/drops.h"
+#include "diag/vedrfolnir/cause/paced.h"
 #include "diag/vedrfolnir/rating/rating.h"
 
 /*
@@ -29,6 +30,8 @@ struct settling {
 	double packets; /* of the step, up to its end or the run's */
 	bool lossy;     /* some of them were lost */
 	double nic_ps;  /* how long its packets waited for the NIC at most */
+	/* how long congestion control held it back, and the packet-waits behind others that made it do so */
+	double paced_ps, paced_waits;
 	struct budget_claim *claims;
 	uint32_t count, cap;
 };
@@ -90,8 +93,8 @@ nic_wait_ps(const struct settling *s)
 			rtt_ps += port->cf_depth / port->cf_packets * frame_ps(in, port->port);
 	}
 	rtt_ps = step->rtt_mean_ps != 0 ? (double)step->rtt_mean_ps : rtt_ps;
-	wait_ps = (double)(step->end_ps - step->start_ps) - paused_ps - (double)step->paced_ps -
-		  s->packets * rtt_ps / s->window;
+	wait_ps = (double)(step->end_ps - step->start_ps) - paused_ps -
+		  (double)evidence_ledger_ps(in->ev, s->step, LEDGER_PACED) - s->packets * rtt_ps / s->window;
 	return fmax(0, wait_ps);
 }
 
@@ -134,28 +137,54 @@ at_of(const struct prov_graph *graph, const struct prov_port *port, uint32_t flo
 	return NULL;
 }
 
+/*
+ * Time in which congestion control held the sender back, and time in which packets waited in a queue, are different times
+ * of the step: a culprit claims its part of both.
+ */
 static void
-claim_queue(struct settling *s, uint32_t owner, const struct finding *out, const struct prov_port *port)
+claim_paced(const struct settling *s, struct budget_claim *claim, const struct cause_finding *finding)
+{
+	double waits = s->paced_waits > 0 ? paced_waits(s->set, s->step, finding, claim->part) : 0;
+
+	if (waits <= 0)
+		return;
+	claim->most_ps += s->paced_ps * waits / s->paced_waits;
+	claim->waited_ps += s->paced_ps * waits / s->paced_waits;
+}
+
+static void
+claim_at(const struct settling *s, struct budget_claim *claim, const struct prov_port *port, const struct prov_at *at)
 {
 	const struct cause_input *in = s->set->in;
 	double ps = frame_ps(in, port->port) * stretch(s, port);
 
-	for (uint32_t f = 0; f < out->nflows; f++) {
-		const struct prov_at *at = at_of(s->graph, port, out->flows[f]);
-		struct budget_claim claim = { .flow = out->flows[f], .owner = owner, .part = f };
+	claim->most_ps = at->taken * ps;
+	claim->waited_ps = at->ahead * ps;
+	if (is_nic(in, port->port)) {
+		claim->most_ps = fmin(claim->most_ps, s->nic_ps);
+		claim->waited_ps = fmin(claim->waited_ps, s->nic_ps);
+	} else {
+		claim->waited_ps /= s->window;
+	}
+}
 
-		if (at == NULL)
-			continue;
-		claim.most_ps = at->taken * ps;
-		claim.waited_ps = at->ahead * ps;
-		if (cause_is_full(in, s->step, s->graph, port))
-			claim.most_ps = claim.waited_ps = at->passed * ps;
-		else if (is_nic(in, port->port)) {
-			claim.most_ps = fmin(claim.most_ps, s->nic_ps);
-			claim.waited_ps = fmin(claim.waited_ps, s->nic_ps);
-		} else {
-			claim.waited_ps /= s->window;
-		}
+/* @param port  NULL: the step did not see it, and carries the finding from steps before */
+static void
+claim_queue(struct settling *s, uint32_t owner, const struct prov_port *port)
+{
+	const struct cause_finding *finding = &s->set->findings[owner];
+	bool full = port != NULL && cause_is_full(s->set->in, s->step, s->graph, port);
+
+	for (uint32_t f = 0; f < finding->out.nflows; f++) {
+		const struct prov_at *at = port != NULL ? at_of(s->graph, port, finding->out.flows[f]) : NULL;
+		struct budget_claim claim = { .flow = finding->out.flows[f], .owner = owner, .part = f };
+
+		if (at != NULL && full)
+			claim.most_ps = claim.waited_ps = at->passed * frame_ps(s->set->in, port->port) * stretch(s, port);
+		else if (at != NULL)
+			claim_at(s, &claim, port, at);
+		if (!full)
+			claim_paced(s, &claim, finding);
 		put(s, &claim);
 	}
 }
@@ -225,6 +254,27 @@ is_loss(const struct finding *finding)
 	return merge_is(finding, FINDING_OF_LOSS | FINDING_OF_HOLE);
 }
 
+/* By culprit where there are some: each filled the queue that dropped them with its packets. */
+static void
+put_loss(struct settling *s, uint32_t owner, const struct budget_claim *loss)
+{
+	const struct cause_finding *finding = &s->set->findings[owner];
+	double sum = 0;
+
+	for (uint32_t f = 0; f < finding->out.nflows; f++)
+		sum += finding->flow_score[f];
+	for (uint32_t f = 0; f < finding->out.nflows && sum > 0; f++) {
+		struct budget_claim claim = *loss;
+
+		claim.part = f;
+		claim.most_ps *= finding->flow_score[f] / sum;
+		claim.waited_ps *= finding->flow_score[f] / sum;
+		put(s, &claim);
+	}
+	if (sum <= 0)
+		put(s, loss);
+}
+
 /*
  * Vanished packets cost the time until their sender noticed, and that of sending them again, and all behind them: on an
  * idle path at the line's rate, among others at the rate that the step had, and between these as one cause of several.
@@ -236,7 +286,9 @@ claim_loss(struct settling *s, uint32_t owner, double ps)
 {
 	const struct cause_input *in = s->set->in;
 	const struct run_step *step = &in->steps[s->step];
-	double took_ps = (double)(step->end_ps - step->start_ps), stalled_ps = fmin((double)step->stalled_ps, took_ps);
+	uint64_t stood_ps =
+		evidence_ledger_ps(in->ev, s->step, LEDGER_TIMEOUT) + evidence_ledger_ps(in->ev, s->step, LEDGER_PEER);
+	double took_ps = (double)(step->end_ps - step->start_ps), stalled_ps = fmin((double)stood_ps, took_ps);
 	double again = step->retransmits;
 	double alone_ps = again * frame_ps(in, in->ev->flows[step->flow].src_port);
 	double among_ps = again > 0 ? (took_ps - stalled_ps) * again / (again + s->packets) : 0;
@@ -245,16 +297,17 @@ claim_loss(struct settling *s, uint32_t owner, double ps)
 
 	for (uint32_t i = 0; i < s->set->count; i++)
 		count += is_loss(&s->set->findings[i].out);
-	if (step->stalled_ps != 0 || step->retransmits != 0) {
+	if (stood_ps != 0 || step->retransmits != 0) {
 		waited_ps = (stalled_ps + (alone_ps + fmax(alone_ps, among_ps)) / 2) / count;
 		ps = fmin(ps, (stalled_ps + fmax(alone_ps, among_ps)) / count);
 	}
-	put(s, &(struct budget_claim){ .flow = BUDGET_NO_FLOW,
-				       .owner = owner,
-				       .part = EV_NONE,
-				       .rest = step->stalled_ps == 0 && step->retransmits == 0,
-				       .most_ps = ps,
-				       .waited_ps = fmin(ps, waited_ps) });
+	put_loss(s, owner,
+		 &(struct budget_claim){ .flow = BUDGET_NO_FLOW,
+					 .owner = owner,
+					 .part = EV_NONE,
+					 .rest = stood_ps == 0 && step->retransmits == 0,
+					 .most_ps = ps,
+					 .waited_ps = fmin(ps, waited_ps) });
 }
 
 static void
@@ -267,8 +320,8 @@ claim(struct settling *s, uint32_t owner, double lost_ps)
 
 	if (merge_is(&finding->out, FINDING_OF_LINK))
 		claim_link(s, owner, finding);
-	else if (queue && port != NULL && finding->out.nflows != 0)
-		claim_queue(s, owner, &finding->out, port);
+	else if (queue && (port != NULL || s->paced_waits > 0) && finding->out.nflows != 0)
+		claim_queue(s, owner, port);
 	else if (merge_is(&finding->out, FINDING_FILLED) && port != NULL && port->cf_packets > 0 &&
 		 finding->out.nflows != 0)
 		claim_own_pauses(s, owner, finding, port);
@@ -277,7 +330,7 @@ claim(struct settling *s, uint32_t owner, double lost_ps)
 	else if (is_loss(&finding->out))
 		claim_loss(s, owner, ps);
 	else
-		claim_time(s, owner, EV_NONE, ps);
+		claim_time(s, owner, EV_NONE, fmin(ps + finding->paced_ps, lost_ps));
 }
 
 static void
@@ -304,13 +357,15 @@ settle_step(struct cause_set *set, uint32_t step)
 	s.window = in->window;
 	s.lossy = has_loss(set);
 	s.nic_ps = s.graph != NULL ? nic_wait_ps(&s) : 0;
+	s.paced_ps = fmin(cause_ledger_ps(in, step, LEDGER_PACED), lost_ps);
+	s.paced_waits = s.paced_ps > 0 ? paced_all_waits(set, step) : 0;
 	for (uint32_t i = 0; i < set->count; i++) {
 		struct cause_finding *finding = &set->findings[i];
 
 		finding->out.explained_ps = 0;
 		if (finding->out.nflows != 0)
 			memset(finding->out.flow_ps, 0, finding->out.nflows * sizeof(*finding->out.flow_ps));
-		if (merge_is(&finding->out, FINDING_OF_HOST))
+		if (merge_is(&finding->out, FINDING_OF_HOST) && !merge_is(&finding->out, FINDING_OF_SENDER))
 			finding->out.explained_ps = (double)run_host_own_ps(of);
 		else
 			claim(&s, i, lost_ps);
@@ -331,6 +386,7 @@ free_finding(struct cause_finding *finding)
 	free(finding->out.steps);
 	free(finding->out.claims);
 	free(finding->flow_score);
+	free(finding->carried);
 }
 
 /* The link that leads to a finding in its bucket. */
@@ -767,6 +823,84 @@ is_explained(const struct cause_set *all, const struct finding *inferred)
 	return false;
 }
 
+/* Do all flows that a finding delays begin or end at a port? */
+static bool
+are_of_port(const struct evidence *ev, const struct finding *finding, uint32_t port)
+{
+	for (uint32_t i = 0; i < finding->nvictims; i++) {
+		const struct ev_flow *flow = &ev->flows[finding->victims[i]];
+
+		if (flow->src_port != port && flow->dst_port != port)
+			return false;
+	}
+	return finding->nvictims != 0;
+}
+
+/* Pauses without a reason that this port makes itself. */
+static bool
+is_storm_of(const struct finding *finding, uint32_t port)
+{
+	return merge_is(finding, FINDING_OF_PAUSES) && merge_is(finding, FINDING_OF_FAULT) &&
+	       !merge_is(finding, FINDING_OF_CIRCLE) && finding->nflows == 0 && finding->root_port == port;
+}
+
+/*
+ * The NIC, slow as its own sender shows, that makes round trips long, or pauses its switch: its frames take longer to
+ * leave, and what it receives waits for the same DMA, where it pauses its peer when its buffer is full.
+ */
+static struct cause_finding *
+find_nic(struct cause_set *all, const struct finding *effect)
+{
+	for (uint32_t i = 0; i < all->count; i++) {
+		const struct finding *nic = &all->findings[i].out;
+
+		if (merge_is(nic, FINDING_OF_SENDER) && nic->root_port != EV_NONE &&
+		    nic->collective == effect->collective &&
+		    (is_storm_of(effect, nic->root_port) ||
+		     (merge_is(effect, FINDING_BY_DEFAULT) && are_of_port(all->in->ev, effect, nic->root_port))))
+			return &all->findings[i];
+	}
+	return NULL;
+}
+
+/* Do all flows that a finding delays, and all that delay them, end at this host? */
+static bool
+is_all_to(const struct evidence *ev, const struct finding *finding, uint32_t host)
+{
+	for (uint32_t i = 0; i < finding->nvictims; i++)
+		if (ev->flows[finding->victims[i]].dst != host)
+			return false;
+	for (uint32_t i = 0; i < finding->nflows; i++)
+		if (ev->flows[finding->flows[i]].dst != host)
+			return false;
+	return host != EV_NONE && finding->nvictims != 0 && finding->nflows != 0;
+}
+
+/*
+ * The incast at the last hop of flows that contend before it already: they share the last link too, and where that is no
+ * faster, flows that had not waited before would wait there.
+ * @return NULL: there is none
+ */
+static struct cause_finding *
+find_last_hop(struct cause_set *all, const struct finding *before)
+{
+	const struct evidence *ev = all->in->ev;
+
+	if (!merge_is(before, FINDING_OF_QUEUES) || before->root_port == EV_NONE ||
+	    merge_is(before, FINDING_OF_LINK | FINDING_HAS_OWN_PAUSES | FINDING_OF_FAULT))
+		return NULL;
+	for (uint32_t i = 0; i < all->count; i++) {
+		const struct finding *last = &all->findings[i].out;
+
+		if (last != before && merge_is(last, FINDING_HAS_PAUSES) && last->collective == before->collective &&
+		    last->start_ps <= before->end_ps && before->start_ps <= last->end_ps &&
+		    ev->ports[before->root_port].rate_bps >= ev->ports[last->root_port].rate_bps &&
+		    is_all_to(ev, before, ev->ports[last->root_port].peer_node))
+			return &all->findings[i];
+	}
+	return NULL;
+}
+
 void
 merge_roots(struct cause_set *all)
 {
@@ -782,10 +916,14 @@ merge_roots(struct cause_set *all)
 		if (root == NULL)
 			root = find_loop(all, &all->findings[i]);
 		if (root == NULL)
+			root = find_nic(all, &all->findings[i].out);
+		if (root == NULL)
+			root = find_last_hop(all, &all->findings[i].out);
+		if (root == NULL)
 			continue;
 		/*
 		 * The ports of a loss are its whole path: they are no evidence about the hole. Nor are expired TTLs
-		 * about the loop.
+		 * about the loop, nor ports before the last hop about the queue there.
 		 */
 		if (!merge_is(&all->findings[i].out, FINDING_FILLED))
 			all->findings[i].out.nports = 0;

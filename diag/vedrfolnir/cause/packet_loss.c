@@ -4,9 +4,9 @@
  * the destination's by their ICRC: that end of the cable is named, and the other. On a link that loses frames one end
  * counts more sent than the other received; a switch that loses some has forwarded fewer packets of the flow than it
  * received; or a polling packet was lost there. A lossless class that drops for want of buffer has a counter of its
- * own, and so has a full queue. Else the finding names the flow's own path, or of sprayed packets the flow alone.
- * Packets that a sender takes for lost by time alone may only be late, or their ACKs: that is a loss only where the
- * receiver's counts show one. Drops with a known reason have signatures of their own.
+ * own, and so has an MTU. Drops of a full queue are tail drops. Else the finding names the flow's own path, or of sprayed
+ * packets the flow alone. Packets that a sender takes for lost by time alone may only be late, or their ACKs: that is a
+ * loss only where the receiver's counts show one. Drops with a known reason have signatures of their own.
  */
 #include <math.h>
 
@@ -23,7 +23,7 @@ enum {
 	CLAUSE_POLL,
 	CLAUSE_SPRAYED,
 	CLAUSE_NO_BUFFER,
-	CLAUSE_QUEUE_FULL = CLAUSE_NO_BUFFER + DROPS_CLAUSES
+	CLAUSE_MTU = CLAUSE_NO_BUFFER + DROPS_CLAUSES
 };
 static const char *const clauses[] = {
 	"{step}: {port}, the end of its link from {other}, counts {count} frames that arrived damaged; {again}",
@@ -38,7 +38,7 @@ static const char *const clauses[] = {
 			    "packet has its own path, and no port of these counted a drop; {again}"),
 	[CLAUSE_NO_BUFFER] = DROPS_CLAUSE(
 		"packets of a lossless class that found no room behind XOFF: its PFC or its headroom is wrong"),
-	[CLAUSE_QUEUE_FULL] = DROPS_CLAUSE("packets that found its queue full"),
+	[CLAUSE_MTU] = DROPS_CLAUSE("packets that are larger than its MTU"),
 };
 
 /* @param port  the last that they left by: lost on its link, or where that ends */
@@ -169,8 +169,8 @@ look(struct cause_set *set, uint32_t step)
 	const struct run_step *s = &set->in->steps[step];
 
 	if (!s->slow || drops_add(set, step, REC_DROP_CORRUPT, CLAUSE_CORRUPT) ||
-	    drops_add(set, step, REC_DROP_NO_BUFFER, CLAUSE_NO_BUFFER) ||
-	    (drops_sent_again(set->in, step) && drops_add(set, step, REC_DROP_QUEUE_FULL, CLAUSE_QUEUE_FULL)) ||
+	    drops_add(set, step, REC_DROP_NO_BUFFER, CLAUSE_NO_BUFFER) || drops_add(set, step, REC_DROP_MTU, CLAUSE_MTU) ||
+	    (drops_sent_again(set->in, step) && drops_any(set->in, step, REC_DROP_QUEUE_FULL)) ||
 	    !drops_sent_again(set->in, step) || drops_explain(set->in->ev, s) || add_places(set, step))
 		return;
 	add_somewhere(set, step);

@@ -9,7 +9,7 @@
 #include "diag/vedrfolnir/cause/cause.h"
 #include "diag/vedrfolnir/cause/delays.h"
 
-enum { CLAUSE_LONGER, CLAUSE_LINK, CLAUSE_PATH };
+enum { CLAUSE_LONGER, CLAUSE_LINK, CLAUSE_PATH, CLAUSE_NODE };
 
 /* The links that may be at fault; where none is left, all of its paths. */
 static void
@@ -23,6 +23,28 @@ add_ports(struct cause_set *set, struct cause_finding *finding, const struct del
 		cause_port(set, finding, set->in->ev->hops[of->first_hop + h]);
 }
 
+static bool
+is_end(const struct ev_port *link, uint32_t node)
+{
+	return link->node == node || link->peer_node == node;
+}
+
+/* The node that all links that may be at fault begin or end at. @return EV_NONE: there is none */
+static uint32_t
+common_node(const struct evidence *ev, const uint32_t *ports, uint32_t count)
+{
+	const struct ev_port *first = count != 0 ? &ev->ports[ports[0]] : NULL;
+	bool here = first != NULL, there = first != NULL && first->peer_node != EV_NONE;
+
+	for (uint32_t i = 1; i < count; i++) {
+		here &= is_end(&ev->ports[ports[i]], first->node);
+		there &= is_end(&ev->ports[ports[i]], first->peer_node);
+	}
+	if (here)
+		return first->node;
+	return there ? first->peer_node : EV_NONE;
+}
+
 static void
 look(struct cause_set *set, uint32_t step)
 {
@@ -30,6 +52,7 @@ look(struct cause_set *set, uint32_t step)
 	double extra_ps = set->delays->extra_ps[step];
 	const struct delay_place *place;
 	struct cause_finding *finding;
+	uint32_t node;
 	char flow[96];
 
 	if (set->delays->place[step] == EV_NONE)
@@ -39,14 +62,18 @@ look(struct cause_set *set, uint32_t step)
 	if (finding == NULL)
 		return;
 	add_ports(set, finding, place, s->flow);
+	node = common_node(set->in->ev, finding->out.ports, finding->out.nports);
 	cause_time(finding, s->start_ps, s->end_ps);
 	cause_explains(finding, EV_NONE, delay_cost_ps(set->in, step, extra_ps));
 	if (cause_score(finding, cause_lost_frames(set->in, step, cause_excess_ps(set->in, step))))
 		finding->out.evidence = (struct finding_evidence){
-			.clauses = { CLAUSE_LONGER, place->root_port != EV_NONE ? CLAUSE_LINK : CLAUSE_PATH },
+			.clauses = { CLAUSE_LONGER, place->root_port != EV_NONE ? CLAUSE_LINK
+						    : node != EV_NONE           ? CLAUSE_NODE
+										: CLAUSE_PATH },
 			.nclauses = 2,
 			.step = step,
 			.port = place->root_port,
+			.node = node,
 			.flow = s->flow,
 			.count = finding->out.nports,
 			.ps = (double)s->rtt_mean_ps,
@@ -60,6 +87,7 @@ static const char *const clauses[] = {
 	[CLAUSE_LINK] = "; of the links of its paths, in both directions, {port} is the only one that no packet crossed in "
 			"time meanwhile",
 	[CLAUSE_PATH] = "; one of {count} links is longer than configured, and no evidence shows which",
+	[CLAUSE_NODE] = "; one of {count} links of {node} is longer than configured, and no evidence shows which",
 };
 
 const struct cause cause_path_delay = {

@@ -59,7 +59,7 @@ take_origin(const struct pfc_root *root, void *ctx)
 	if (root->weight <= circle->weight)
 		return;
 	circle->origin = root->port;
-	circle->is_storm = root->kind == PFC_ROOT_STORM;
+	circle->is_storm = root->kind != PFC_ROOT_CONGESTED;
 	circle->weight = root->weight;
 }
 

@@ -609,6 +609,58 @@ storm_share(const struct walk *walk, const struct prov_port *port, struct downst
 	return !down.paused && !down.congested && pfc_silence_means(ev, walk->graph, port, fill) ? 1 : 0;
 }
 
+/*
+ * Pauses with data before each: those that reports saw begin, or half of the rows with both a pause and packets, as one
+ * pause has two ends.
+ */
+uint32_t
+pfc_root_pauses(const struct evidence *ev, uint32_t port, uint8_t prio)
+{
+	const struct ev_port *of = &ev->ports[port];
+	uint32_t seen = 0, rows = 0;
+	uint64_t last_ps = UINT64_MAX;
+
+	for (uint32_t i = of->first_state; i < of->first_state + of->nstates; i++) {
+		const struct rec_port_row *row = EV_AT(ev->states, struct rec_port_row, i);
+
+		if (!row->paused || row->prio != prio || row->paused_since_ps == last_ps)
+			continue;
+		last_ps = row->paused_since_ps;
+		seen++;
+	}
+	for (uint32_t e = of->first_epoch; e < of->first_epoch + of->nepochs; e++) {
+		const struct rec_port_row *row = evidence_port_row(ev, &ev->epochs[e], prio);
+
+		rows += row != NULL && row->pause_ps != 0 && row->packets != 0 && row->pause_ps < row->to_ps - row->from_ps;
+	}
+	return max_u32(seen, rows / 2);
+}
+
+/* A storm is one pause, which only its end resumes. A NIC that takes in less than its line brings resumes by itself. */
+static bool
+is_slow_nic(const struct walk *walk, const struct prov_port *paused)
+{
+	const struct evidence *ev = walk->in->ev;
+	uint32_t peer = ev->ports[paused->port].peer;
+
+	return ev->nodes[ev->ports[peer].node].host &&
+	       pfc_root_pauses(ev, paused->port, walk->graph->prio) >= CAUSE_NIC_PAUSES;
+}
+
+void
+pfc_root_claim(struct cause_set *set, uint32_t step, const struct pfc_root *root, struct cause_finding *finding)
+{
+	const struct prov_graph *graph = set->in->graphs[step];
+	const struct prov_port *reached = &graph->ports[root->paused], *last = &graph->ports[root->index];
+
+	for (uint32_t i = 0; i < root->npath; i++)
+		cause_port(set, finding, root->path[i]);
+	cause_port(set, finding, root->port);
+	cause_time(finding, last->paused_from_ps, last->paused_to_ps);
+	cause_explains(finding, reached->port,
+		       cause_stretch_ps(set->in, step, reached, root->weight / root->weights * reached->pause_ps));
+}
+
 static void
 found(struct walk *walk, enum pfc_root_kind kind, uint32_t port, uint32_t index, double weight)
 {
@@ -647,7 +699,8 @@ follow(struct walk *walk, uint32_t index, double weight)
 	storm = storm_share(walk, port, down);
 	walk->blind |= storm <= 0 && !down.paused && !down.congested;
 	if (weight * storm >= CAUSE_MIN_FOLLOWED)
-		found(walk, PFC_ROOT_STORM, walk->in->ev->ports[port->port].peer, index, weight * storm);
+		found(walk, is_slow_nic(walk, port) ? PFC_ROOT_SLOW_NIC : PFC_ROOT_STORM,
+		      walk->in->ev->ports[port->port].peer, index, weight * storm);
 	for (uint32_t l = port->first_link; l < port->first_link + port->nlinks && storm < 1; l++) {
 		const struct prov_link *link = &walk->graph->links[l];
 		const struct prov_port *to = &walk->graph->ports[link->to];

@@ -12,6 +12,7 @@
 enum pfc_root_kind {
 	PFC_ROOT_CONGESTED, /* a port with a queue that others than the victim fill, and (mostly) not paused itself */
 	PFC_ROOT_STORM,     /* an ingress, or a host's NIC, that pauses its peer for no reason of its own */
+	PFC_ROOT_SLOW_NIC,  /* a host's NIC that pauses its peer again and again, and takes data in between */
 };
 
 struct pfc_root {
@@ -47,6 +48,12 @@ bool pfc_root_each_reached(struct cause_set *set, uint32_t step, pfc_root_reache
  */
 bool pfc_root_culprit(const struct cause_set *set, uint32_t step, const struct prov_port *root, const struct prov_at *at,
 		      bool collective);
+
+/* The ports and the time that a root's finding has, and its claim to the step: its part of the pauses. */
+void pfc_root_claim(struct cause_set *set, uint32_t step, const struct pfc_root *root, struct cause_finding *finding);
+
+/* @return how many pauses of a port, at least, are known to have begun after data that left it, over the whole run */
+uint32_t pfc_root_pauses(const struct evidence *ev, uint32_t port, uint8_t prio);
 
 /*
  * The first report in the step's time of an ingress that paused its peer while it held less than a share of its XOFF

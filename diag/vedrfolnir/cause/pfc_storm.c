@@ -43,7 +43,7 @@ add_root(struct cause_set *set, uint32_t step, const struct pfc_root *root)
 {
 	const struct cause_input *in = set->in;
 	const struct prov_graph *graph = in->graphs[step];
-	const struct prov_port *reached = &graph->ports[root->paused], *last = &graph->ports[root->index];
+	const struct prov_port *last = &graph->ports[root->index];
 	struct cause_finding *finding;
 
 	if (root->kind != PFC_ROOT_STORM)
@@ -51,12 +51,7 @@ add_root(struct cause_set *set, uint32_t step, const struct pfc_root *root)
 	finding = cause_add(set, root->port, NULL, 0, step);
 	if (finding == NULL)
 		return;
-	for (uint32_t i = 0; i < root->npath; i++)
-		cause_port(set, finding, root->path[i]);
-	cause_port(set, finding, root->port);
-	cause_time(finding, last->paused_from_ps, last->paused_to_ps);
-	cause_explains(finding, reached->port,
-		       cause_stretch_ps(in, step, reached, root->weight / root->weights * reached->pause_ps));
+	pfc_root_claim(set, step, root, finding);
 	if (cause_score(finding, root->weight * cause_lost_frames(in, step, last->pause_ps)))
 		describe(in, step, last, root->port, graph, &finding->out.evidence);
 }

@@ -3,7 +3,9 @@
  * Strict priority: class 0 is served before all data, and some classes of data before others. Where its frames were
  * served before waiting data, at a port of the slow step's flow, they took the link's time from it. The culprit is the
  * flow that sends in class 0, or whose ACKs these are; where a switch could not identify the flow, the finding has
- * none. ACKs of the step's own collective are no culprit: the expected time has them in it.
+ * none. ACKs of the step's own collective are no culprit: the expected time has them in it. Polling packets of
+ * diagnosed flows are one finding without a culprit, for the time that they took, and no more: they leave when a report
+ * is made, so reports say nothing of the time between them.
  */
 #include "common/array.h"
 #include "diag/vedrfolnir/cause/cause.h"
@@ -11,7 +13,10 @@
 
 #define MAX_CULPRITS 64 /* of a step at one port; further ones are without a flow */
 
-enum { CLAUSE_DATA, CLAUSE_ACKS, CLAUSE_UNKNOWN, CLAUSE_CLASS };
+/* The key of a finding about polling packets. */
+#define POLLS (EV_NONE - 1)
+
+enum { CLAUSE_DATA, CLAUSE_ACKS, CLAUSE_UNKNOWN, CLAUSE_CLASS, CLAUSE_POLLS };
 static const char *const clauses[] = {
 	[CLAUSE_DATA] =
 		"{step}: while its packets waited at {port}, {count} frames of {flow} in class 0 went ahead, {ms} ms "
@@ -23,11 +28,13 @@ static const char *const clauses[] = {
 	[CLAUSE_CLASS] = "{step}: while its packets waited at {port}, {count} frames of {flow}, whose class is served "
 			 "before its own, "
 			 "went ahead, {ms} ms of the link's time",
+	[CLAUSE_POLLS] = "{step}: while its packets waited at {port}, {count} polling packets of the diagnosis went ahead, "
+			 "{ms} ms of the link's time",
 };
 
 /* The share of class 0 of a port's link in the step's time. */
 struct culprit {
-	uint32_t flow; /* EV_NONE: unknown */
+	uint32_t flow; /* EV_NONE: unknown; POLLS: polling packets of any */
 	bool acks;
 	bool data; /* of a strict class */
 	double packets, ps;
@@ -60,6 +67,14 @@ is_expected(const struct evidence *ev, uint32_t flow, bool acks, uint32_t victim
 	       (acks && flow != EV_NONE && ev->flows[flow].of != EV_NONE && ev->flows[flow].of == ev->flows[victim].of);
 }
 
+/* A scheduled flow sends its data in its class, and has nothing else than polling packets in class 0. */
+static bool
+is_poll(const struct evidence *ev, const struct rec_overtake_row *row, uint32_t flow)
+{
+	return row->prio == 0 && row->acks == 0 && flow != EV_NONE && ev->flows[flow].of != EV_NONE &&
+	       ev->flows[flow].prio != 0;
+}
+
 static void
 add_up(const struct evidence *ev, const struct prov_graph *graph, uint32_t port, struct culprits *all)
 {
@@ -76,7 +91,8 @@ add_up(const struct evidence *ev, const struct prov_graph *graph, uint32_t port,
 		if (share <= 0 || !evidence_is_ahead(ev, row, graph->flows[graph->victim]) ||
 		    is_expected(ev, ev->flow_of_overtake[i], row->acks != 0, graph->flows[graph->victim]))
 			continue;
-		culprit = culprit_of(all, ev->flow_of_overtake[i], row->acks != 0);
+		culprit = culprit_of(all, is_poll(ev, row, ev->flow_of_overtake[i]) ? POLLS : ev->flow_of_overtake[i],
+				     row->acks != 0);
 		culprit->data = row->prio != 0;
 		culprit->packets += share * (double)row->packets;
 		culprit->ps += share * (double)row->bytes * byte_ps;
@@ -89,7 +105,7 @@ static void
 add_culprit(struct cause_set *set, uint32_t step, const struct prov_port *port, const struct culprit *culprit)
 {
 	const struct cause_input *in = set->in;
-	bool known = culprit->flow != EV_NONE;
+	bool polls = culprit->flow == POLLS, known = culprit->flow != EV_NONE && !polls;
 	struct cause_finding *finding = cause_add(set, port->port, NULL, culprit->flow, step);
 	double frames = culprit->ps * (double)in->ev->ports[port->port].rate_bps / 8e12 / in->ev->run.frame_bytes;
 
@@ -99,10 +115,11 @@ add_culprit(struct cause_set *set, uint32_t step, const struct prov_port *port, 
 	if (known)
 		cause_flow(set, finding, culprit->flow, frames);
 	cause_time(finding, culprit->from_ps, culprit->to_ps);
-	cause_explains(finding, port->port, cause_stretch_ps(in, step, port, culprit->ps));
+	cause_explains(finding, port->port, polls ? culprit->ps : cause_stretch_ps(in, step, port, culprit->ps));
 	if (cause_score(finding, frames))
 		finding->out.evidence = (struct finding_evidence){
-			.clauses = { !known          ? CLAUSE_UNKNOWN
+			.clauses = { polls           ? CLAUSE_POLLS
+				     : !known        ? CLAUSE_UNKNOWN
 				     : culprit->data ? CLAUSE_CLASS
 				     : culprit->acks ? CLAUSE_ACKS
 						     : CLAUSE_DATA },

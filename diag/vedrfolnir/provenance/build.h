@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Between the files of diag/provenance only: a graph under construction. */
+/* Between the files of this folder only: a graph under construction. */
 #pragma once
 
 #include "diag/vedrfolnir/provenance/provenance.h"

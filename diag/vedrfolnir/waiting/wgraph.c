@@ -35,7 +35,7 @@ wgraph_build(const struct run_step *steps, uint32_t first, uint32_t count, struc
 
 	memset(waiting, 0, sizeof(*waiting));
 	b.edge_of = malloc(nvertices * sizeof(*b.edge_of));
-	b.stuck = malloc(nvertices * sizeof(*b.stuck));
+	b.stuck = malloc(((size_t)count + 1) * sizeof(*b.stuck));
 	waiting->vertices = calloc(nvertices, sizeof(*waiting->vertices));
 	waiting->edges = calloc((size_t)3 * count + 1, sizeof(*waiting->edges));
 	waiting->path = calloc((size_t)count + 1, sizeof(*waiting->path));
@@ -82,26 +82,27 @@ add_vertices(struct build *b)
 		const struct run_step *step = &b->steps[i];
 
 		w->vertices[WGRAPH_START(i)] =
-			(struct waiting_vertex){ WAITING_START, b->first + i, step->start_ps, false, false };
+			(struct waiting_vertex){ .time_ps = step->start_ps, .step = b->first + i, .kind = WAITING_START };
 		w->vertices[WGRAPH_END(i)] =
-			(struct waiting_vertex){ WAITING_END, b->first + i, step->end_ps, false, false };
+			(struct waiting_vertex){ .time_ps = step->end_ps, .step = b->first + i, .kind = WAITING_END };
 		if (step->end_ps > last_ps)
 			last_ps = step->end_ps;
 	}
-	w->vertices[end_of(b)] = (struct waiting_vertex){ WAITING_ITERATION_END, RUN_NONE, last_ps, false, false };
+	w->vertices[end_of(b)] =
+		(struct waiting_vertex){ .time_ps = last_ps, .step = RUN_NONE, .kind = WAITING_ITERATION_END };
 	w->nvertices = 2 * b->count + 1;
 	for (uint32_t v = 0; v < w->nvertices; v++)
 		b->edge_of[v] = RUN_NONE;
 }
 
 static void
-add_edge(struct build *b, uint32_t kind, uint32_t from, uint32_t to, uint64_t weight_ps)
+add_edge(struct build *b, uint8_t kind, uint32_t from, uint32_t to, uint64_t weight_ps)
 {
 	struct waiting_graph *w = b->w;
 
 	if (from != end_of(b))
 		b->edge_of[from] = w->nedges;
-	w->edges[w->nedges++] = (struct waiting_edge){ kind, from, to, weight_ps, false, false };
+	w->edges[w->nedges++] = (struct waiting_edge){ .weight_ps = weight_ps, .from = from, .to = to, .kind = kind };
 }
 
 /* Index within the graph of the step that step i waited for, RUN_NONE: none in it. */

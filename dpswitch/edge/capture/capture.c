@@ -246,7 +246,8 @@ capture_sent(struct capture *capture, const struct window *window)
 		const struct link_lane *lane = &link->lane[window->parity];
 
 		take_packets(capture, i, OUT, lane->pkts, lane->npkts, link->delay_ps);
-		take_pauses(capture, i, OUT, lane->pauses, lane->npauses, link->delay_ps);
+		take_pauses(capture, i, OUT, link->lane_pauses[window->parity], link->npauses[window->parity],
+			    link->delay_ps);
 	}
 	/* Later frames are sent after this window, or have reached a MAC that long before the next one. */
 	if (window->end_ps > pipeline_ps)

@@ -31,7 +31,7 @@ static void
 refuse(struct kernel_host_nic *nic, struct rte_mbuf *mbuf, enum edge_drop reason)
 {
 	nic->count.dropped[reason]++;
-	nic->free_ps += nic->ser_ps[eth_wire_bytes(rte_pktmbuf_pkt_len(mbuf))];
+	nic->from_host.free_ps += nic->ser_ps[eth_wire_bytes(rte_pktmbuf_pkt_len(mbuf))];
 	rte_pktmbuf_free(mbuf);
 }
 
@@ -39,27 +39,27 @@ refuse(struct kernel_host_nic *nic, struct rte_mbuf *mbuf, enum edge_drop reason
 static inline void
 send(struct kernel_host *host, struct kernel_host_nic *nic, const struct pkt *p, uint64_t start_ps)
 {
-	nic->turn = p->prio;
-	nic->free_ps = start_ps + nic->ser_ps[p->wire_bytes];
+	nic->from_host.turn = p->prio;
+	nic->from_host.free_ps = start_ps + nic->ser_ps[p->wire_bytes];
 	host->node.count.born_packets++;
 	host->node.count.born_bytes += p->wire_bytes;
 	host->node.count.tx_packets++;
 	host->node.count.tx_bytes += p->wire_bytes;
-	link_send(nic->tx, host->window.parity, p, nic->free_ps);
+	link_send(nic->tx, host->window.parity, p, nic->from_host.free_ps);
 }
 
 static void
 stand_in_line(struct kernel_host *host, struct kernel_host_nic *nic, const struct pkt *p)
 {
-	if (!fifo_push(&nic->stage[p->prio], p)) /* dropped it would be lost without a word */
+	if (!fifo_push(&nic->from_host.stage[p->prio], p)) /* dropped it would be lost without a word */
 		log_fatal("out of memory for frames of %s", host->node.topo->nodes[host->node.id].name);
-	nic->staged++;
+	nic->from_host.staged++;
 }
 
 static void
 stage(struct kernel_host *host, struct kernel_host_nic *nic, const struct pkt *p)
 {
-	uint64_t start_ps = max_u64(nic->free_ps, nic->now_ps);
+	uint64_t start_ps = max_u64(nic->from_host.free_ps, nic->from_host.now_ps);
 
 	nic->count.in_packets++;
 	nic->count.in_bytes += p->wire_bytes;
@@ -91,7 +91,7 @@ kernel_host_stage(struct kernel_host *host, struct kernel_host_nic *nic, struct 
 static void
 enter(struct kernel_host *host, struct kernel_host_nic *nic, struct rte_mbuf *mbuf, struct pkt *p)
 {
-	lookup_touch(&host->edge->lookup, p->flow, nic->free_ps);
+	lookup_touch(&host->edge->lookup, p->flow, nic->from_host.free_ps);
 	p->flags |= PKT_BYTES;
 	p->arg = body_put(&host->edge->bodies, mbuf, p->flow);
 	stage(host, nic, p);
@@ -112,7 +112,7 @@ admit_packet(struct kernel_host *host, struct kernel_host_nic *nic, struct rte_m
 	}
 	pad(host, &c->p);
 	if (roce && !c->tagged)
-		memo_keep(&nic->memo, rte_pktmbuf_mtod(mbuf, const uint8_t *), rte_pktmbuf_data_len(mbuf), &c->p,
+		memo_keep(&nic->from_host.memo, rte_pktmbuf_mtod(mbuf, const uint8_t *), rte_pktmbuf_data_len(mbuf), &c->p,
 			  lookup_generation(&host->edge->lookup));
 	enter(host, nic, mbuf, &c->p);
 	return true;
@@ -161,7 +161,7 @@ admit_control(struct kernel_host *host, struct kernel_host_nic *nic, struct rte_
 	rte_pktmbuf_free(mbuf);
 	p.prio = 0;
 	if (kernel_host_control[p.type].leaves != NULL)
-		kernel_host_control[p.type].leaves(host, nic, &p, nic->free_ps);
+		kernel_host_control[p.type].leaves(host, nic, &p, nic->from_host.free_ps);
 	node_count_control(&host->node.count, &p);
 	kernel_host_stage(host, nic, &p);
 }
@@ -175,7 +175,7 @@ reply_to_arp(struct kernel_host *host, struct kernel_host_nic *nic, struct rte_m
 		refuse(nic, mbuf, EDGE_DROP_ARP);
 		return;
 	}
-	nic->free_ps += nic->ser_ps[eth_wire_bytes(rte_pktmbuf_pkt_len(mbuf))];
+	nic->from_host.free_ps += nic->ser_ps[eth_wire_bytes(rte_pktmbuf_pkt_len(mbuf))];
 	rte_pktmbuf_free(mbuf);
 	if (kernel_host_own(host, nic, reply, sizeof(reply)))
 		nic->count.replies++;
@@ -225,7 +225,7 @@ judge(struct kernel_host *host, struct kernel_host_nic *nic, struct rte_mbuf *mb
 	kernel_host_rows_end(nic); /* polling packets are to find them */
 	if (mbuf->nb_segs != 1 || eth_wire_bytes(rte_pktmbuf_pkt_len(mbuf)) > host->config.mtu_bytes) {
 		nic->count.dropped[EDGE_DROP_TOO_LONG]++;
-		nic->free_ps += nic->ser_ps[host->config.mtu_bytes];
+		nic->from_host.free_ps += nic->ser_ps[host->config.mtu_bytes];
 		rte_pktmbuf_free(mbuf);
 		return true;
 	}
@@ -261,10 +261,10 @@ static inline void
 enter_alike(struct kernel_host *host, struct kernel_host_nic *nic, struct rte_mbuf *mbuf, const uint8_t *bytes,
 	    struct alike *alike)
 {
-	const struct memo *memo = &nic->memo;
+	const struct memo *memo = &nic->from_host.memo;
 	uint32_t flow = memo->p.flow, wire_bytes = memo->p.wire_bytes, handle = body_put(&host->edge->bodies, mbuf, flow);
 	uint8_t prio = memo->p.prio;
-	uint64_t start_ps = nic->free_ps;
+	uint64_t start_ps = nic->from_host.free_ps;
 	struct pkt *place, p;
 
 	lookup_touch(&host->edge->lookup, flow, start_ps);
@@ -281,12 +281,12 @@ enter_alike(struct kernel_host *host, struct kernel_host_nic *nic, struct rte_mb
 			stand_in_line(host, nic, &p);
 		return;
 	}
-	nic->turn = prio;
-	nic->free_ps = start_ps + nic->ser_ps[wire_bytes];
+	nic->from_host.turn = prio;
+	nic->from_host.free_ps = start_ps + nic->ser_ps[wire_bytes];
 	alike->sent_packets++;
 	alike->sent_bytes += wire_bytes;
 	memo_fill(memo, bytes, PKT_BYTES, handle, place);
-	place->time_ps = nic->free_ps + nic->tx->delay_ps;
+	place->time_ps = nic->from_host.free_ps + nic->tx->delay_ps;
 }
 
 static inline bool
@@ -294,8 +294,8 @@ admit(struct kernel_host *host, struct kernel_host_nic *nic, struct rte_mbuf *mb
 {
 	const uint8_t *bytes = rte_pktmbuf_mtod(mbuf, const uint8_t *);
 
-	nic->free_ps = max_u64(nic->free_ps, nic->now_ps);
-	if (__builtin_expect(mbuf->nb_segs != 1 || !memo_knows(&nic->memo, bytes, rte_pktmbuf_data_len(mbuf),
+	nic->from_host.free_ps = max_u64(nic->from_host.free_ps, nic->from_host.now_ps);
+	if (__builtin_expect(mbuf->nb_segs != 1 || !memo_knows(&nic->from_host.memo, bytes, rte_pktmbuf_data_len(mbuf),
 							       lookup_generation(&host->edge->lookup)),
 			     0))
 		return judge(host, nic, mbuf);
@@ -307,15 +307,15 @@ admit(struct kernel_host *host, struct kernel_host_nic *nic, struct rte_mbuf *mb
 static uint16_t
 receive(struct kernel_host_nic *nic, struct rte_mbuf **mbufs, uint32_t room)
 {
-	uint32_t n = nic->nwaiting < room ? nic->nwaiting : room;
+	uint32_t n = nic->from_host.nwaiting < room ? nic->from_host.nwaiting : room;
 
 	if (n == 0)
 		return port_receive(nic->port, mbufs, (uint16_t)room);
-	if (nic->nsettled == 0)
+	if (nic->from_host.nsettled == 0)
 		return 0;
-	memcpy(mbufs, nic->waiting, n * sizeof(*mbufs));
-	nic->nwaiting -= n;
-	memmove(nic->waiting, nic->waiting + n, nic->nwaiting * sizeof(*mbufs));
+	memcpy(mbufs, nic->from_host.waiting, n * sizeof(*mbufs));
+	nic->from_host.nwaiting -= n;
+	memmove(nic->from_host.waiting, nic->from_host.waiting + n, nic->from_host.nwaiting * sizeof(*mbufs));
 	return (uint16_t)n;
 }
 
@@ -323,10 +323,10 @@ receive(struct kernel_host_nic *nic, struct rte_mbuf **mbufs, uint32_t room)
 static void
 put_back(struct kernel_host_nic *nic, struct rte_mbuf *const *mbufs, uint32_t n)
 {
-	memmove(nic->waiting + n, nic->waiting, nic->nwaiting * sizeof(*mbufs));
-	memcpy(nic->waiting, mbufs, n * sizeof(*mbufs));
-	nic->nwaiting += n;
-	nic->nsettled = 0;
+	memmove(nic->from_host.waiting + n, nic->from_host.waiting, nic->from_host.nwaiting * sizeof(*mbufs));
+	memcpy(nic->from_host.waiting, mbufs, n * sizeof(*mbufs));
+	nic->from_host.nwaiting += n;
+	nic->from_host.nsettled = 0;
 }
 
 /* One burst, ahead of the link's rate, so that answers overtake data here. @return frames that have arrived */
@@ -335,7 +335,7 @@ dequeue(struct kernel_host *host, struct kernel_host_nic *nic)
 {
 	struct rte_mbuf *mbufs[PORT_BURST];
 	/* What the NIC sends back is staged, too, whether there is room for it or not. */
-	uint32_t room = nic->staged < KERNEL_HOST_STAGE ? KERNEL_HOST_STAGE - nic->staged : 0;
+	uint32_t room = nic->from_host.staged < KERNEL_HOST_STAGE ? KERNEL_HOST_STAGE - nic->from_host.staged : 0;
 	struct alike alike = { 0 };
 	uint16_t n, i;
 
@@ -351,7 +351,7 @@ dequeue(struct kernel_host *host, struct kernel_host_nic *nic)
 			rte_prefetch0(rte_pktmbuf_mtod(mbufs[i + KERNEL_HOST_AHEAD], const uint8_t *));
 		if (!admit(host, nic, mbufs[i], &alike))
 			break;
-		nic->nsettled -= nic->nsettled != 0;
+		nic->from_host.nsettled -= nic->from_host.nsettled != 0;
 	}
 	kernel_host_rows_end(nic);
 	count_alike(host, nic, &alike);
@@ -367,12 +367,12 @@ dequeue(struct kernel_host *host, struct kernel_host_nic *nic)
 static uint8_t
 select_class(const struct kernel_host_nic *nic, uint64_t start_ps)
 {
-	if (!fifo_empty(&nic->stage[0]) && fifo_at(&nic->stage[0], 0)->time_ps <= start_ps)
+	if (!fifo_empty(&nic->from_host.stage[0]) && fifo_at(&nic->from_host.stage[0], 0)->time_ps <= start_ps)
 		return 0;
 	for (uint8_t i = 1; i < KERNEL_HOST_CLASSES; i++) {
-		uint8_t c = (uint8_t)(1 + (nic->turn + i - 1) % (KERNEL_HOST_CLASSES - 1));
+		uint8_t c = (uint8_t)(1 + (nic->from_host.turn + i - 1) % (KERNEL_HOST_CLASSES - 1));
 
-		if (!fifo_empty(&nic->stage[c]) && !(nic->paused >> c & 1))
+		if (!fifo_empty(&nic->from_host.stage[c]) && !(nic->pause.paused >> c & 1))
 			return c;
 	}
 	return KERNEL_HOST_CLASSES;
@@ -381,19 +381,19 @@ select_class(const struct kernel_host_nic *nic, uint64_t start_ps)
 static void
 send_staged(struct kernel_host *host, struct kernel_host_nic *nic)
 {
-	while (nic->staged != 0) {
-		uint64_t start_ps = max_u64(nic->free_ps, nic->now_ps);
+	while (nic->from_host.staged != 0) {
+		uint64_t start_ps = max_u64(nic->from_host.free_ps, nic->from_host.now_ps);
 		uint8_t c = select_class(nic, start_ps);
 		const struct pkt *p;
 
-		if (c == KERNEL_HOST_CLASSES && !fifo_empty(&nic->stage[0])) {
-			start_ps = fifo_at(&nic->stage[0], 0)->time_ps;
+		if (c == KERNEL_HOST_CLASSES && !fifo_empty(&nic->from_host.stage[0])) {
+			start_ps = fifo_at(&nic->from_host.stage[0], 0)->time_ps;
 			c = 0;
 		}
-		if (c == KERNEL_HOST_CLASSES || start_ps >= nic->limit_ps)
+		if (c == KERNEL_HOST_CLASSES || start_ps >= nic->from_host.limit_ps)
 			return;
-		p = fifo_pop(&nic->stage[c]);
-		nic->staged--;
+		p = fifo_pop(&nic->from_host.stage[c]);
+		nic->from_host.staged--;
 		send(host, nic, p, start_ps);
 	}
 }
@@ -402,11 +402,11 @@ send_staged(struct kernel_host *host, struct kernel_host_nic *nic)
 void
 kernel_host_send(struct kernel_host *host, struct kernel_host_nic *nic, uint64_t now_ps, uint64_t limit_ps)
 {
-	nic->now_ps = now_ps;
-	nic->limit_ps = limit_ps;
+	nic->from_host.now_ps = now_ps;
+	nic->from_host.limit_ps = limit_ps;
 	do
 		send_staged(host, nic);
-	while (dequeue(host, nic) != 0 && nic->free_ps < limit_ps);
+	while (dequeue(host, nic) != 0 && nic->from_host.free_ps < limit_ps);
 	send_staged(host, nic);
 }
 

@@ -33,7 +33,8 @@ run_nic(struct kernel_host *host, struct kernel_host_nic *nic, const struct wind
 
 	port_tend(nic->port);
 	nic->up = port_up(nic->port);
-	nic->now_ps = nic->limit_ps = window->start_ps; /* frames that are sent back wait for their turn */
+	nic->from_host.now_ps = nic->from_host.limit_ps =
+		window->start_ps; /* frames that are sent back wait for their turn */
 	if (!link_is_idle(rx, window->parity)) {
 		link_receive(rx, window->parity);
 		npkts = link_arrivals(rx, window->end_ps, &pkts);
@@ -48,7 +49,7 @@ run_nic(struct kernel_host *host, struct kernel_host_nic *nic, const struct wind
 		kernel_host_pause(host, nic, &pauses[i]);
 	}
 	kernel_host_send(host, nic, now_ps, window->end_ps);
-	if (nic->nown != 0)
+	if (nic->to_host.nown != 0)
 		kernel_host_offer(host, nic, window->end_ps);
 	link_consume(rx, npkts, npauses);
 }
@@ -71,8 +72,8 @@ run(struct node *node, const struct window *window)
 static bool
 may_send(const struct kernel_host_nic *nic)
 {
-	for (uint8_t c = 0; nic->staged != 0 && c < KERNEL_HOST_CLASSES; c++)
-		if (!fifo_empty(&nic->stage[c]) && !(nic->paused >> c & 1))
+	for (uint8_t c = 0; nic->from_host.staged != 0 && c < KERNEL_HOST_CLASSES; c++)
+		if (!fifo_empty(&nic->from_host.stage[c]) && !(nic->pause.paused >> c & 1))
 			return true;
 	return false;
 }
@@ -81,7 +82,7 @@ may_send(const struct kernel_host_nic *nic)
 static bool
 is_expecting(const struct kernel_host_nic *nic)
 {
-	return nic->staged < KERNEL_HOST_STAGE && (nic->nwaiting != 0 || port_pending(nic->port));
+	return nic->from_host.staged < KERNEL_HOST_STAGE && (nic->from_host.nwaiting != 0 || port_pending(nic->port));
 }
 
 static uint64_t
@@ -93,10 +94,10 @@ next_ps(const struct node *node)
 	for (uint16_t i = 0; i < node->nports; i++) {
 		const struct kernel_host_nic *nic = &host->nics[i];
 
-		if (nic->nown != 0 || !fifo_empty(&nic->hold) || is_expecting(nic))
+		if (nic->to_host.nown != 0 || !fifo_empty(&nic->to_host.hold) || is_expecting(nic))
 			return host->window.end_ps;
 		if (may_send(nic))
-			first_ps = min_u64(first_ps, nic->free_ps);
+			first_ps = min_u64(first_ps, nic->from_host.free_ps);
 		first_ps = min_u64(first_ps, kernel_host_pause_next_ps(nic));
 	}
 	return first_ps;
@@ -108,8 +109,8 @@ held(const struct node *node, uint64_t *packets, uint64_t *bytes)
 	const struct kernel_host *host = (const struct kernel_host *)node;
 
 	for (uint16_t i = 0; i < node->nports; i++) {
-		*packets += fifo_count(&host->nics[i].hold);
-		*bytes += host->nics[i].hold.bytes;
+		*packets += fifo_count(&host->nics[i].to_host.hold);
+		*bytes += host->nics[i].to_host.hold.bytes;
 	}
 }
 
@@ -129,10 +130,10 @@ attached(struct node *node)
 		uint64_t late_ps = 2 * tx->delay_ps + 2 * host->config.window_ps;
 
 		nic->tx = tx;
-		nic->xoff_bytes = hold_bytes;
-		nic->xon_bytes = hold_bytes / 2;
-		nic->limit_bytes = hold_bytes + 3 * (uint64_t)host->config.mtu_bytes +
-				   (uint64_t)((double)late_ps * (double)tx->rate_bps / 8 / PS_PER_S);
+		nic->to_host.xoff_bytes = hold_bytes;
+		nic->to_host.xon_bytes = hold_bytes / 2;
+		nic->to_host.limit_bytes = hold_bytes + 3 * (uint64_t)host->config.mtu_bytes +
+					   (uint64_t)((double)late_ps * (double)tx->rate_bps / 8 / PS_PER_S);
 	}
 }
 
@@ -166,12 +167,12 @@ destroy(struct node *node)
 	for (uint32_t i = 0; host->nics != NULL && i < node->nports; i++) {
 		struct kernel_host_nic *nic = &host->nics[i];
 
-		rte_pktmbuf_free_bulk(nic->ready, nic->nready);
-		rte_pktmbuf_free_bulk(nic->own, nic->nown);
-		rte_pktmbuf_free_bulk(nic->waiting, nic->nwaiting);
-		drop_queue(node->bodies, &nic->hold);
+		rte_pktmbuf_free_bulk(nic->to_host.ready, nic->to_host.nready);
+		rte_pktmbuf_free_bulk(nic->to_host.own, nic->to_host.nown);
+		rte_pktmbuf_free_bulk(nic->from_host.waiting, nic->from_host.nwaiting);
+		drop_queue(node->bodies, &nic->to_host.hold);
 		for (uint32_t c = 0; c < KERNEL_HOST_CLASSES; c++)
-			drop_queue(node->bodies, &nic->stage[c]);
+			drop_queue(node->bodies, &nic->from_host.stage[c]);
 		telem_fini(&nic->telem);
 		port_flows_fini(&nic->flows);
 	}
@@ -211,9 +212,9 @@ setup_nics(struct kernel_host *host, struct err *err)
 		nic->ser_ps = table->ps;
 		nic->index = i;
 		nic->ip = topo_nic_ip(host->node.id, i);
-		nic->refresh_ps = nic->pausing_since_ps = TIME_NEVER;
-		if (port_flows_init(&nic->flows, host->node.flows) < 0 ||
-		    telem_init(&nic->telem, &host->telemetry, &nic->flows, i) < 0)
+		nic->pause.refresh_ps = nic->pause.pausing_since_ps = TIME_NEVER;
+		port_flows_init(&nic->flows, host->node.flows);
+		if (telem_init(&nic->telem, &host->telemetry, &nic->flows, i) < 0)
 			return -ENOMEM;
 	}
 	return 0;
@@ -266,7 +267,7 @@ kernel_host_pending(const struct node *node)
 	for (uint16_t i = 0; i < node->nports; i++) {
 		const struct kernel_host_nic *nic = &host->nics[i];
 
-		if (nic->nown != 0 || !fifo_empty(&nic->hold) || may_send(nic) || is_expecting(nic))
+		if (nic->to_host.nown != 0 || !fifo_empty(&nic->to_host.hold) || may_send(nic) || is_expecting(nic))
 			return true;
 	}
 	return false;
@@ -285,9 +286,9 @@ kernel_host_sum(const struct node *node, struct kernel_host_counters *sum)
 
 		for (size_t k = 0; k < sizeof(*sum) / sizeof(*to); k++)
 			to[k] += from[k];
-		sum->held_bytes += nic->hold.bytes;
-		if (nic->paused != 0)
-			sum->paused_ps += host->window.end_ps - nic->paused_since_ps;
+		sum->held_bytes += nic->to_host.hold.bytes;
+		if (nic->pause.paused != 0)
+			sum->paused_ps += host->window.end_ps - nic->pause.paused_since_ps;
 	}
 }
 
@@ -299,26 +300,26 @@ kernel_host_sum(const struct node *node, struct kernel_host_counters *sum)
 void
 kernel_host_rows_count(struct kernel_host_nic *nic)
 {
-	telem_add(&nic->telem, &nic->rows);
-	nic->rows.packets = 0;
+	telem_add(&nic->telem, &nic->from_host.rows);
+	nic->from_host.rows.packets = 0;
 }
 
 void
 kernel_host_row_first(struct kernel_host_nic *nic, const struct pkt *p)
 {
-	uint32_t depth = nic->staged - fifo_count(&nic->stage[0]);
-	struct telem_batch *rows = &nic->rows;
+	uint32_t depth = nic->from_host.staged - fifo_count(&nic->from_host.stage[0]);
+	struct telem_batch *rows = &nic->from_host.rows;
 
 	if (p->prio == 0)
 		return;
-	if (rows->packets != 0 && nic->rows_flow != p->flow)
+	if (rows->packets != 0 && nic->from_host.rows_flow != p->flow)
 		kernel_host_rows_count(nic);
 	if (rows->packets == 0) {
 		*rows = (struct telem_batch){ .slot = port_flows_slot(&nic->flows, p->flow), .in_port = REC_NO_PORT };
-		nic->rows_flow = p->flow;
+		nic->from_host.rows_flow = p->flow;
 	}
 	rows->packets++;
-	rows->paused_packets += nic->paused >> p->prio & 1;
+	rows->paused_packets += nic->pause.paused >> p->prio & 1;
 	rows->depth_max = rows->depth_max > depth ? rows->depth_max : depth;
 	rows->bytes += p->wire_bytes;
 	rows->depth_sum += depth;
@@ -338,8 +339,8 @@ static void
 count_queued(struct kernel_host_nic *nic, uint32_t step)
 {
 	for (uint8_t c = 1; c < KERNEL_HOST_CLASSES; c++)
-		for (uint32_t i = 0; i < fifo_count(&nic->stage[c]); i++) {
-			uint32_t slot = port_flows_slot(&nic->flows, fifo_at(&nic->stage[c], i)->flow);
+		for (uint32_t i = 0; i < fifo_count(&nic->from_host.stage[c]); i++) {
+			uint32_t slot = port_flows_slot(&nic->flows, fifo_at(&nic->from_host.stage[c], i)->flow);
 
 			nic->flows.queued[slot] += step;
 		}
@@ -353,14 +354,14 @@ fill_present(const struct kernel_host *host, const struct kernel_host_nic *nic, 
 	for (uint8_t c = 1; c < KERNEL_HOST_CLASSES; c++) {
 		struct telem_present *class = &present[telem_class(&host->telemetry, c)];
 
-		class->queue_packets += fifo_count(&nic->stage[c]);
-		class->queue_bytes += nic->stage[c].bytes;
-		if (!(kernel_host_pauses(host, nic) >> c & 1) || nic->pausing_since_ps == TIME_NEVER)
+		class->queue_packets += fifo_count(&nic->from_host.stage[c]);
+		class->queue_bytes += nic->from_host.stage[c].bytes;
+		if (!(kernel_host_pauses(host, nic) >> c & 1) || nic->pause.pausing_since_ps == TIME_NEVER)
 			continue;
-		class->ingress_bytes = nic->hold.bytes;
-		class->ingress_xoff_bytes = nic->xoff_bytes;
+		class->ingress_bytes = nic->to_host.hold.bytes;
+		class->ingress_xoff_bytes = nic->to_host.xoff_bytes;
 		class->pausing = true;
-		class->pausing_since_ps = nic->pausing_since_ps;
+		class->pausing_since_ps = nic->pause.pausing_since_ps;
 	}
 }
 
@@ -373,7 +374,7 @@ poll_leaves(struct kernel_host *host, struct kernel_host_nic *nic, struct pkt *p
 
 	fill_present(host, nic, present);
 	count_queued(nic, 1);
-	p->arg = telem_poll_leaves(&at, p, nic->paused >> host->node.flows->flows[p->flow].prio & 1);
+	p->arg = telem_poll_leaves(&at, p, nic->pause.paused >> host->node.flows->flows[p->flow].prio & 1);
 	count_queued(nic, UINT32_MAX);
 }
 
@@ -612,8 +613,8 @@ kernel_host_place(struct kernel_host *host, const struct kernel_host_nic *nic, s
 		return KERNEL_HOST_REFUSED;
 	*why = EDGE_DROP_NO_SLOT;
 	if (edge->config.shared)
-		return nic->nsettled != 0 ? KERNEL_HOST_REFUSED : KERNEL_HOST_WAITS;
-	c->p.flow = add(edge, c, nic->free_ps);
+		return nic->from_host.nsettled != 0 ? KERNEL_HOST_REFUSED : KERNEL_HOST_WAITS;
+	c->p.flow = add(edge, c, nic->from_host.free_ps);
 	return c->p.flow != LOOKUP_NONE ? KERNEL_HOST_PLACED : KERNEL_HOST_REFUSED;
 }
 
@@ -632,8 +633,8 @@ edge_place(struct edge *edge, struct classified *c, bool roce, uint64_t now_ps)
 static void
 settle(struct kernel_host *host, struct kernel_host_nic *nic)
 {
-	for (uint32_t i = 0; i < nic->nwaiting; i++) {
-		const struct rte_mbuf *mbuf = nic->waiting[i];
+	for (uint32_t i = 0; i < nic->from_host.nwaiting; i++) {
+		const struct rte_mbuf *mbuf = nic->from_host.waiting[i];
 		struct classified c;
 		enum frame_class class;
 		enum kernel_host_place place;
@@ -646,11 +647,12 @@ settle(struct kernel_host *host, struct kernel_host_nic *nic)
 			continue;
 		place = kernel_host_place(host, nic, &c, class == CLASS_ROCE, &why);
 		if (place == KERNEL_HOST_PLACED)
-			lookup_touch(&host->edge->lookup, c.p.flow, nic->free_ps); /* no later frame takes its slot */
+			lookup_touch(&host->edge->lookup, c.p.flow,
+				     nic->from_host.free_ps); /* no later frame takes its slot */
 		else if (place == KERNEL_HOST_WAITS)
-			add(host->edge, &c, nic->free_ps);
+			add(host->edge, &c, nic->from_host.free_ps);
 	}
-	nic->nsettled = nic->nwaiting;
+	nic->from_host.nsettled = nic->from_host.nwaiting;
 }
 
 void
@@ -658,7 +660,7 @@ edge_settle(struct edge *edge)
 {
 	for (struct kernel_host *host = edge->hosts; host != NULL; host = host->next)
 		for (uint16_t i = 0; i < host->node.nports; i++)
-			if (host->nics[i].nwaiting != host->nics[i].nsettled)
+			if (host->nics[i].from_host.nwaiting != host->nics[i].from_host.nsettled)
 				settle(host, &host->nics[i]);
 }
 

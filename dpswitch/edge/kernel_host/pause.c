@@ -25,13 +25,13 @@ send_pfc(struct kernel_host *host, struct kernel_host_nic *nic, uint8_t classes,
 	topo_nic_mac(host->node.id, nic->index, fields.src_mac);
 	fields.src_mac[1] = 1; /* the other end of the host's cable */
 	for (int c = 0; c < PFC_CLASSES; c++)
-		fields.quanta[c] = nic->paused >> c & 1 ? PFC_QUANTA_MAX : 0;
+		fields.quanta[c] = nic->pause.paused >> c & 1 ? PFC_QUANTA_MAX : 0;
 	pfc_frame_build(&fields, bytes);
 	if (kernel_host_own(host, nic, bytes, sizeof(bytes)))
 		nic->count.pfc_sent++;
 	else
 		nic->count.dropped[EDGE_DROP_REPLY]++;
-	nic->refresh_ps = nic->paused != 0 ? now_ps + quanta_ps(nic, PFC_QUANTA_MAX) / 2 : TIME_NEVER;
+	nic->pause.refresh_ps = nic->pause.paused != 0 ? now_ps + quanta_ps(nic, PFC_QUANTA_MAX) / 2 : TIME_NEVER;
 }
 
 void
@@ -43,44 +43,45 @@ kernel_host_pause(struct kernel_host *host, struct kernel_host_nic *nic, const s
 	nic->count.pauses_received += frame->xoff;
 	if (frame->xoff)
 		telem_pause(&nic->telem, mask & 0xfe, TELEM_XOFF_RECEIVED, frame->time_ps);
-	kernel_host_hold(host, nic, frame->xoff ? nic->paused | mask : nic->paused & (uint8_t)~mask, frame->time_ps);
+	kernel_host_hold(host, nic, frame->xoff ? nic->pause.paused | mask : nic->pause.paused & (uint8_t)~mask,
+			 frame->time_ps);
 }
 
 void
 kernel_host_hold(struct kernel_host *host, struct kernel_host_nic *nic, uint8_t held, uint64_t now_ps)
 {
-	uint8_t was = nic->paused;
+	uint8_t was = nic->pause.paused;
 
-	nic->paused = held & 0xfe; /* class 0 is never paused */
-	if (nic->paused == was)
+	nic->pause.paused = held & 0xfe; /* class 0 is never paused */
+	if (nic->pause.paused == was)
 		return;
 	if (was == 0)
-		nic->paused_since_ps = now_ps;
-	else if (nic->paused == 0)
-		nic->count.paused_ps += now_ps - nic->paused_since_ps;
-	telem_pause(&nic->telem, nic->paused & (uint8_t)~was, TELEM_PAUSED, now_ps);
-	telem_pause(&nic->telem, was & (uint8_t)~nic->paused, TELEM_RESUMED, now_ps);
+		nic->pause.paused_since_ps = now_ps;
+	else if (nic->pause.paused == 0)
+		nic->count.paused_ps += now_ps - nic->pause.paused_since_ps;
+	telem_pause(&nic->telem, nic->pause.paused & (uint8_t)~was, TELEM_PAUSED, now_ps);
+	telem_pause(&nic->telem, was & (uint8_t)~nic->pause.paused, TELEM_RESUMED, now_ps);
 	if (nic->pfc)
-		send_pfc(host, nic, was | nic->paused, now_ps);
+		send_pfc(host, nic, was | nic->pause.paused, now_ps);
 }
 
 uint8_t
 kernel_host_pauses(const struct kernel_host *host, const struct kernel_host_nic *nic)
 {
-	return nic->storm_mask | nic->peer_xoff | (nic->xoff ? host->edge->config.lossless : 0);
+	return nic->pause.storm_mask | nic->pause.peer_xoff | (nic->to_host.xoff ? host->edge->config.lossless : 0);
 }
 
 void
 kernel_host_send_pause(struct kernel_host *host, struct kernel_host_nic *nic, uint8_t prio_mask, bool xoff, uint64_t now_ps)
 {
-	uint64_t done_ps = max_u64(nic->free_ps, now_ps) + nic->tx->pause_ps;
+	uint64_t done_ps = max_u64(nic->from_host.free_ps, now_ps) + nic->tx->pause_ps;
 
 	link_send_pause(nic->tx, host->window.parity, prio_mask, xoff, done_ps);
-	nic->free_ps = done_ps;
-	if (xoff && nic->pausing_since_ps == TIME_NEVER)
-		nic->pausing_since_ps = now_ps;
+	nic->from_host.free_ps = done_ps;
+	if (xoff && nic->pause.pausing_since_ps == TIME_NEVER)
+		nic->pause.pausing_since_ps = now_ps;
 	else if (!xoff && kernel_host_pauses(host, nic) == 0)
-		nic->pausing_since_ps = TIME_NEVER;
+		nic->pause.pausing_since_ps = TIME_NEVER;
 	if (xoff)
 		telem_pause(&nic->telem, prio_mask, TELEM_XOFF_SENT, now_ps);
 	host->node.digest = digest_u64(host->node.digest, done_ps << 1 | xoff);
@@ -102,10 +103,10 @@ void
 kernel_host_pfc_arrived(struct kernel_host *host, struct kernel_host_nic *nic, const uint8_t *bytes, size_t size_bytes)
 {
 	uint8_t before = kernel_host_pauses(host, nic);
-	uint64_t now_ps = max_u64(nic->free_ps, host->window.start_ps);
+	uint64_t now_ps = max_u64(nic->from_host.free_ps, host->window.start_ps);
 	struct pfc_fields fields;
 
-	nic->free_ps = now_ps + nic->tx->pause_ps;
+	nic->from_host.free_ps = now_ps + nic->tx->pause_ps;
 	if (pfc_frame_parse(bytes, size_bytes, &fields) != 0) {
 		nic->count.dropped[EDGE_DROP_PFC]++;
 		return;
@@ -116,8 +117,9 @@ kernel_host_pfc_arrived(struct kernel_host *host, struct kernel_host_nic *nic, c
 
 		if (!(fields.class_enable & bit))
 			continue;
-		nic->peer_until_ps[c] = now_ps + quanta_ps(nic, fields.quanta[c]);
-		nic->peer_xoff = fields.quanta[c] != 0 ? nic->peer_xoff | bit : nic->peer_xoff & (uint8_t)~bit;
+		nic->pause.peer_until_ps[c] = now_ps + quanta_ps(nic, fields.quanta[c]);
+		nic->pause.peer_xoff =
+			fields.quanta[c] != 0 ? nic->pause.peer_xoff | bit : nic->pause.peer_xoff & (uint8_t)~bit;
 	}
 	send_changes(host, nic, before, now_ps);
 }
@@ -128,43 +130,43 @@ expire_quanta(struct kernel_host *host, struct kernel_host_nic *nic, const struc
 	uint8_t before = kernel_host_pauses(host, nic);
 
 	for (uint8_t c = 1; c < PFC_CLASSES; c++)
-		if ((nic->peer_xoff >> c & 1) && nic->peer_until_ps[c] <= window->start_ps)
-			nic->peer_xoff &= (uint8_t) ~(1u << c);
+		if ((nic->pause.peer_xoff >> c & 1) && nic->pause.peer_until_ps[c] <= window->start_ps)
+			nic->pause.peer_xoff &= (uint8_t) ~(1u << c);
 	send_changes(host, nic, before, window->start_ps);
 }
 
 void
 kernel_host_pause_timers(struct kernel_host *host, struct kernel_host_nic *nic, const struct window *window)
 {
-	if (nic->peer_xoff != 0)
+	if (nic->pause.peer_xoff != 0)
 		expire_quanta(host, nic, window);
-	if (nic->storm_ended != 0) {
-		uint8_t resume = nic->storm_ended & (uint8_t)~kernel_host_pauses(host, nic);
+	if (nic->pause.storm_ended != 0) {
+		uint8_t resume = nic->pause.storm_ended & (uint8_t)~kernel_host_pauses(host, nic);
 
-		nic->storm_ended = 0;
+		nic->pause.storm_ended = 0;
 		if (resume != 0)
 			kernel_host_send_pause(host, nic, resume, false, window->start_ps);
 	}
 	/* Not faster than the wire takes them. */
-	while (nic->storm_mask != 0 && nic->storm_ps < window->end_ps) {
-		kernel_host_send_pause(host, nic, nic->storm_mask, true, nic->storm_ps);
-		nic->storm_ps = max_u64(nic->storm_ps + nic->storm_interval_ps, nic->free_ps);
+	while (nic->pause.storm_mask != 0 && nic->pause.storm_ps < window->end_ps) {
+		kernel_host_send_pause(host, nic, nic->pause.storm_mask, true, nic->pause.storm_ps);
+		nic->pause.storm_ps = max_u64(nic->pause.storm_ps + nic->pause.storm_interval_ps, nic->from_host.free_ps);
 	}
-	if (nic->pfc && nic->refresh_ps <= window->start_ps)
-		send_pfc(host, nic, nic->paused, window->start_ps);
+	if (nic->pfc && nic->pause.refresh_ps <= window->start_ps)
+		send_pfc(host, nic, nic->pause.paused, window->start_ps);
 }
 
 uint64_t
 kernel_host_pause_next_ps(const struct kernel_host_nic *nic)
 {
-	uint64_t next_ps = nic->storm_mask != 0 ? nic->storm_ps : TIME_NEVER;
+	uint64_t next_ps = nic->pause.storm_mask != 0 ? nic->pause.storm_ps : TIME_NEVER;
 
-	if (nic->storm_ended != 0)
+	if (nic->pause.storm_ended != 0)
 		return 0;
-	for (uint8_t c = 1; nic->peer_xoff != 0 && c < PFC_CLASSES; c++)
-		if ((nic->peer_xoff >> c & 1) && nic->peer_until_ps[c] < next_ps)
-			next_ps = nic->peer_until_ps[c];
-	return nic->refresh_ps < next_ps ? nic->refresh_ps : next_ps;
+	for (uint8_t c = 1; nic->pause.peer_xoff != 0 && c < PFC_CLASSES; c++)
+		if ((nic->pause.peer_xoff >> c & 1) && nic->pause.peer_until_ps[c] < next_ps)
+			next_ps = nic->pause.peer_until_ps[c];
+	return nic->pause.refresh_ps < next_ps ? nic->pause.refresh_ps : next_ps;
 }
 
 void
@@ -173,18 +175,18 @@ kernel_host_storm(struct node *node, uint16_t nic_index, uint8_t prio, bool on, 
 	struct kernel_host_nic *nic = &kernel_host_of(node)->nics[nic_index];
 	uint8_t bit = (uint8_t)(1u << prio);
 
-	if (((nic->storm_mask & bit) != 0) == on)
+	if (((nic->pause.storm_mask & bit) != 0) == on)
 		return;
 	if (!on) {
-		nic->storm_mask &= (uint8_t)~bit;
-		nic->storm_ended |= bit;
+		nic->pause.storm_mask &= (uint8_t)~bit;
+		nic->pause.storm_ended |= bit;
 		return;
 	}
-	if (nic->storm_mask == 0 || interval_ps < nic->storm_interval_ps)
-		nic->storm_interval_ps = interval_ps;
-	nic->storm_ps = now_ps;
-	nic->storm_mask |= bit;
-	nic->storm_ended &= (uint8_t)~bit;
+	if (nic->pause.storm_mask == 0 || interval_ps < nic->pause.storm_interval_ps)
+		nic->pause.storm_interval_ps = interval_ps;
+	nic->pause.storm_ps = now_ps;
+	nic->pause.storm_mask |= bit;
+	nic->pause.storm_ended &= (uint8_t)~bit;
 }
 
 uint8_t

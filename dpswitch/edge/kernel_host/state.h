@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The state of a kernel host, shared by the files of this folder. */
+/*
+ * A kernel host and its NICs. kernel_host.c is the node: it polls the ports and calls, window by window, from_host.c for
+ * the frames that the host sends, to_host.c for those that it gets, and pause.c for both kinds of PAUSE. What each of the
+ * three keeps is a struct of its own. Two others write there: kernel_host.c sets them up, and settles waiting frames and
+ * rows between windows; pause.c takes time of the link for its frames (from_host.free_ps).
+ */
 #pragma once
 
 #include <assert.h>
@@ -86,23 +91,19 @@ struct edge {
 	struct rte_mempool *adopted; /* frames of other partitions; NULL: there are none */
 };
 
-struct kernel_host_nic {
-	struct port *port;
-	struct link *tx;
-	const uint32_t *ser_ps; /* [wire bytes] */
-	uint16_t index;
-	uint32_t ip;
-	bool pfc;
-	bool up; /* in this window there is a peer */
-	/* toward the host */
+/* Frames for the host: written by to_host.c. */
+struct to_host {
 	struct fifo hold;                   /* arrived, not yet taken */
 	struct rte_mbuf *ready[PORT_BURST]; /* the bytes of the first nready of them */
 	uint32_t nready;
 	struct rte_mbuf *own[KERNEL_HOST_OWN]; /* [nown] go first */
 	uint32_t nown;
-	uint64_t xoff_bytes, xon_bytes, limit_bytes;
-	bool xoff; /* the switch was paused because of them */
-	/* from the host */
+	uint64_t xoff_bytes, xon_bytes, limit_bytes; /* constant */
+	bool xoff;                                   /* the switch was paused because of them */
+};
+
+/* Frames from the host: written by from_host.c. */
+struct from_host {
 	struct memo memo;
 	struct telem_batch rows; /* of the last frames of one flow: packets 0: none */
 	uint32_t rows_flow;
@@ -114,13 +115,29 @@ struct kernel_host_nic {
 	uint64_t free_ps;             /* the link has sent the last frame */
 	uint64_t now_ps, limit_ps;    /* frames may start to leave from here on, until then */
 	uint8_t turn;                 /* class served last */
-	uint8_t paused;               /* bit p: the switch paused class p */
+};
+
+/* PAUSE from the switch, to it, and to and from the peer: written by pause.c. */
+struct nic_pause {
+	uint8_t paused; /* bit p: the switch paused class p */
 	uint64_t paused_since_ps;
-	/* PAUSE to the switch, and to and from the peer */
 	uint8_t storm_mask, storm_ended, peer_xoff; /* classes */
 	uint64_t storm_ps, storm_interval_ps, pausing_since_ps;
 	uint64_t peer_until_ps[KERNEL_HOST_CLASSES];
 	uint64_t refresh_ps; /* a PFC frame repeats the paused classes */
+};
+
+struct kernel_host_nic {
+	struct port *port;
+	struct link *tx;
+	const uint32_t *ser_ps; /* [wire bytes] */
+	uint16_t index;
+	uint32_t ip;
+	bool pfc;
+	bool up; /* in this window there is a peer */
+	struct to_host to_host;
+	struct from_host from_host;
+	struct nic_pause pause;
 	/* rare */
 	struct port_flows flows;
 	struct telem_port telem;
@@ -171,7 +188,7 @@ enum kernel_host_place kernel_host_place(struct kernel_host *host, const struct 
 static inline bool
 kernel_host_may_go(const struct kernel_host_nic *nic, uint8_t prio, uint64_t start_ps)
 {
-	return nic->staged == 0 && start_ps < nic->limit_ps && !(nic->paused >> prio & 1);
+	return nic->from_host.staged == 0 && start_ps < nic->from_host.limit_ps && !(nic->pause.paused >> prio & 1);
 }
 
 /*
@@ -211,18 +228,19 @@ void kernel_host_rows_count(struct kernel_host_nic *nic);
 static inline void
 kernel_host_row(struct kernel_host_nic *nic, const struct pkt *p)
 {
-	if (nic->rows.packets == 0 || nic->rows_flow != p->flow || (nic->staged | nic->paused) != 0 || p->prio == 0) {
+	if (nic->from_host.rows.packets == 0 || nic->from_host.rows_flow != p->flow ||
+	    (nic->from_host.staged | nic->pause.paused) != 0 || p->prio == 0) {
 		kernel_host_row_first(nic, p);
 		return;
 	}
-	nic->rows.packets++;
-	nic->rows.bytes += p->wire_bytes;
+	nic->from_host.rows.packets++;
+	nic->from_host.rows.bytes += p->wire_bytes;
 }
 
 static inline void
 kernel_host_rows_end(struct kernel_host_nic *nic)
 {
-	if (nic->rows.packets != 0)
+	if (nic->from_host.rows.packets != 0)
 		kernel_host_rows_count(nic);
 }
 /* What a NIC does with control packets (common/control.h) of a kind. */

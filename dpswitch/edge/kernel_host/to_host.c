@@ -29,16 +29,17 @@ kernel_host_drop(struct kernel_host *host, struct kernel_host_nic *nic, const st
 static bool
 has_room(struct kernel_host *host, struct kernel_host_nic *nic, const struct pkt *p)
 {
-	uint64_t held_bytes = nic->hold.bytes + p->wire_bytes;
+	uint64_t held_bytes = nic->to_host.hold.bytes + p->wire_bytes;
 
 	if (!is_lossless(host, p->prio))
-		return held_bytes <= nic->xoff_bytes;
-	if (held_bytes <= nic->limit_bytes)
+		return held_bytes <= nic->to_host.xoff_bytes;
+	if (held_bytes <= nic->to_host.limit_bytes)
 		return true;
 	if (host->node.status != NODE_NO_BUFFER)
 		snprintf(host->node.error, sizeof(host->node.error),
 			 "%s:%u: the host takes no frames and a lossless class overran the %llu B held for it",
-			 host->node.topo->nodes[host->node.id].name, nic->index + 1u, (unsigned long long)nic->limit_bytes);
+			 host->node.topo->nodes[host->node.id].name, nic->index + 1u,
+			 (unsigned long long)nic->to_host.limit_bytes);
 	host->node.status = NODE_NO_BUFFER;
 	return false;
 }
@@ -67,12 +68,12 @@ ends(struct kernel_host *host, struct kernel_host_nic *nic, const struct pkt *p)
 static void
 hold(struct kernel_host *host, struct kernel_host_nic *nic, const struct pkt *p)
 {
-	if (!has_room(host, nic, p) || !fifo_push(&nic->hold, p))
+	if (!has_room(host, nic, p) || !fifo_push(&nic->to_host.hold, p))
 		kernel_host_drop(host, nic, p, is_lossless(host, p->prio) ? REC_DROP_NO_BUFFER : REC_DROP_QUEUE_FULL);
 	else if (p->flags & PKT_CORRUPT)
 		telem_drop(&nic->telem, p, REC_DROP_CORRUPT, p->time_ps);
-	if (nic->hold.bytes > nic->count.held_max_bytes)
-		nic->count.held_max_bytes = nic->hold.bytes;
+	if (nic->to_host.hold.bytes > nic->count.held_max_bytes)
+		nic->count.held_max_bytes = nic->to_host.hold.bytes;
 }
 
 /*
@@ -115,16 +116,16 @@ static void
 prefetch(const struct kernel_host *host, const struct kernel_host_nic *nic)
 {
 	const struct body_table *bodies = &host->edge->bodies;
-	uint32_t count = fifo_count(&nic->hold) < PORT_BURST ? fifo_count(&nic->hold) : PORT_BURST;
+	uint32_t count = fifo_count(&nic->to_host.hold) < PORT_BURST ? fifo_count(&nic->to_host.hold) : PORT_BURST;
 
-	for (uint32_t i = nic->nready; i < count; i++) {
-		const struct pkt *p = fifo_at(&nic->hold, i);
+	for (uint32_t i = nic->to_host.nready; i < count; i++) {
+		const struct pkt *p = fifo_at(&nic->to_host.hold, i);
 
 		if (p->flags & PKT_BYTES)
 			rte_prefetch0(body_mbuf(bodies, p->arg));
 	}
-	for (uint32_t i = nic->nready; i < count; i++) {
-		const struct pkt *p = fifo_at(&nic->hold, i);
+	for (uint32_t i = nic->to_host.nready; i < count; i++) {
+		const struct pkt *p = fifo_at(&nic->to_host.hold, i);
 
 		if (p->flags & PKT_BYTES)
 			rte_prefetch0(rte_pktmbuf_mtod(body_mbuf(bodies, p->arg), const uint8_t *));
@@ -136,18 +137,18 @@ static void
 prepare(struct kernel_host *host, struct kernel_host_nic *nic)
 {
 	prefetch(host, nic);
-	while (nic->nready < PORT_BURST && nic->nready < fifo_count(&nic->hold)) {
+	while (nic->to_host.nready < PORT_BURST && nic->to_host.nready < fifo_count(&nic->to_host.hold)) {
 		bool retry = false;
-		struct rte_mbuf *mbuf = bytes_of(host, fifo_at(&nic->hold, nic->nready), &retry);
+		struct rte_mbuf *mbuf = bytes_of(host, fifo_at(&nic->to_host.hold, nic->to_host.nready), &retry);
 
 		if (mbuf != NULL) {
-			nic->ready[nic->nready++] = mbuf;
+			nic->to_host.ready[nic->to_host.nready++] = mbuf;
 			continue;
 		}
-		if (retry || nic->nready != 0)
+		if (retry || nic->to_host.nready != 0)
 			return; /* in its turn */
 		nic->count.undeliverable++;
-		kernel_host_drop(host, nic, fifo_pop(&nic->hold), REC_DROP_NO_ROUTE);
+		kernel_host_drop(host, nic, fifo_pop(&nic->to_host.hold), REC_DROP_NO_ROUTE);
 	}
 }
 
@@ -180,10 +181,10 @@ take_held(struct kernel_host *host, struct kernel_host_nic *nic, uint16_t n)
 	struct taken taken = { 0 };
 
 	for (uint16_t i = 0; i < n; i++)
-		add_taken(&taken, fifo_pop(&nic->hold));
+		add_taken(&taken, fifo_pop(&nic->to_host.hold));
 	count_taken(host, nic, &taken);
-	nic->nready -= n;
-	memmove(nic->ready, nic->ready + n, nic->nready * sizeof(*nic->ready));
+	nic->to_host.nready -= n;
+	memmove(nic->to_host.ready, nic->to_host.ready + n, nic->to_host.nready * sizeof(*nic->to_host.ready));
 }
 
 /* Is a frame for this host? @param before  one that is */
@@ -254,7 +255,7 @@ kernel_host_arrived(struct kernel_host *host, struct kernel_host_nic *nic, const
 	for (uint32_t i = 0; i < count; i++)
 		host->node.count.rx_bytes += pkts[i].wire_bytes;
 	for (uint32_t i = 0; i < count;) {
-		bool is_free = nic->up && nic->nown == 0 && fifo_empty(&nic->hold);
+		bool is_free = nic->up && nic->to_host.nown == 0 && fifo_empty(&nic->to_host.hold);
 		uint32_t n = is_free ? pass_through(host, nic, &pkts[i], count - i) : 0;
 
 		if (n == 0 && !ends(host, nic, &pkts[i]))
@@ -267,22 +268,22 @@ kernel_host_arrived(struct kernel_host *host, struct kernel_host_nic *nic, const
 static bool
 offer_own(struct kernel_host_nic *nic)
 {
-	uint16_t n = nic->nown != 0 ? port_transmit(nic->port, nic->own, (uint16_t)nic->nown) : 0;
+	uint16_t n = nic->to_host.nown != 0 ? port_transmit(nic->port, nic->to_host.own, (uint16_t)nic->to_host.nown) : 0;
 
-	nic->nown -= n;
-	memmove(nic->own, nic->own + n, nic->nown * sizeof(*nic->own));
-	return nic->nown == 0;
+	nic->to_host.nown -= n;
+	memmove(nic->to_host.own, nic->to_host.own + n, nic->to_host.nown * sizeof(*nic->to_host.own));
+	return nic->to_host.nown == 0;
 }
 
 /* The host is gone: its frames are lost, as on a link that is down. */
 static void
 forget(struct kernel_host *host, struct kernel_host_nic *nic)
 {
-	rte_pktmbuf_free_bulk(nic->ready, nic->nready);
-	rte_pktmbuf_free_bulk(nic->own, nic->nown);
-	nic->nready = nic->nown = 0;
-	while (!fifo_empty(&nic->hold))
-		kernel_host_drop(host, nic, fifo_pop(&nic->hold), REC_DROP_LINK_DOWN);
+	rte_pktmbuf_free_bulk(nic->to_host.ready, nic->to_host.nready);
+	rte_pktmbuf_free_bulk(nic->to_host.own, nic->to_host.nown);
+	nic->to_host.nready = nic->to_host.nown = 0;
+	while (!fifo_empty(&nic->to_host.hold))
+		kernel_host_drop(host, nic, fifo_pop(&nic->to_host.hold), REC_DROP_LINK_DOWN);
 }
 
 /* Every round but the last takes a burst of the held frames. */
@@ -293,10 +294,10 @@ offer_held(struct kernel_host *host, struct kernel_host_nic *nic)
 		uint16_t offered, n;
 
 		prepare(host, nic);
-		offered = (uint16_t)nic->nready;
+		offered = (uint16_t)nic->to_host.nready;
 		if (offered == 0)
 			return;
-		n = port_transmit(nic->port, nic->ready, offered);
+		n = port_transmit(nic->port, nic->to_host.ready, offered);
 		take_held(host, nic, n);
 		if (n < offered)
 			return;
@@ -310,14 +311,14 @@ kernel_host_offer(struct kernel_host *host, struct kernel_host_nic *nic, uint64_
 
 	if (!nic->up)
 		forget(host, nic);
-	else if (offer_own(nic) && !fifo_empty(&nic->hold))
+	else if (offer_own(nic) && !fifo_empty(&nic->to_host.hold))
 		offer_held(host, nic);
-	xoff = nic->hold.bytes > (nic->xoff ? nic->xon_bytes : nic->xoff_bytes);
-	if (xoff == nic->xoff)
+	xoff = nic->to_host.hold.bytes > (nic->to_host.xoff ? nic->to_host.xon_bytes : nic->to_host.xoff_bytes);
+	if (xoff == nic->to_host.xoff)
 		return;
 	uint8_t before = kernel_host_pauses(host, nic), after;
 
-	nic->xoff = xoff;
+	nic->to_host.xoff = xoff;
 	after = kernel_host_pauses(host, nic);
 	nic->count.pauses_sent += xoff;
 	if (before != after)
@@ -327,11 +328,11 @@ kernel_host_offer(struct kernel_host *host, struct kernel_host_nic *nic, uint64_
 bool
 kernel_host_own(struct kernel_host *host, struct kernel_host_nic *nic, const uint8_t *bytes, size_t size_bytes)
 {
-	struct rte_mbuf *mbuf = nic->nown < KERNEL_HOST_OWN ? rte_pktmbuf_alloc(host->edge->pool) : NULL;
+	struct rte_mbuf *mbuf = nic->to_host.nown < KERNEL_HOST_OWN ? rte_pktmbuf_alloc(host->edge->pool) : NULL;
 
 	if (mbuf == NULL)
 		return false;
 	memcpy(rte_pktmbuf_append(mbuf, (uint16_t)size_bytes), bytes, size_bytes);
-	nic->own[nic->nown++] = mbuf;
+	nic->to_host.own[nic->to_host.nown++] = mbuf;
 	return true;
 }

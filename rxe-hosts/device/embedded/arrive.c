@@ -238,6 +238,7 @@ static void
 ack_in(struct host *host, struct nic *nic, const struct pkt *p)
 {
 	struct send_qp *qp = &host->send[host_slot(host, p->flow)->send];
+	uint64_t next_ps = qp->rc.next_ps;
 	bool retried = qp->rc.retries != 0;
 	uint32_t acked;
 	uint64_t rtt_ps;
@@ -256,16 +257,17 @@ ack_in(struct host *host, struct nic *nic, const struct pkt *p)
 		host->client.rtt(host->client.ctx, p->flow, rtt_ps, host->now_ps);
 	if ((int32_t)(qp->rc.una - qp->rc.ack_end) >= 0)
 		complete(host, qp, p->flow);
-	qp_look(host, qp, false);
+	qp_look(host, qp, host->params.rate_at_once && (qp->rc.next_ps != next_ps || (p->flags & PKT_CE) != 0));
 }
 
 /* Tells the client of every message that the last ACK finished. */
 static void
 complete(struct host *host, struct send_qp *qp, uint32_t flow)
 {
+	struct send_times times;
 	struct rc_post post;
 
-	while (rc_send_pop(&qp->rc, &post)) {
+	while (rc_send_pop(&qp->rc, &host->params, &post, &times)) {
 		struct wc wc = {
 			.time_ps = host->now_ps,
 			.wr_id = post.wr_id,
@@ -273,7 +275,7 @@ complete(struct host *host, struct send_qp *qp, uint32_t flow)
 			.flow = flow,
 			.retransmits = post.retransmits,
 			.opcode = WC_SENT,
-			.times = post.times,
+			.times = times,
 		};
 
 		host->open--;
@@ -315,7 +317,7 @@ cnp_in(struct host *host, struct nic *nic, const struct pkt *p)
 	struct send_qp *qp = &host->send[host_slot(host, p->flow)->send];
 
 	rc_send_congested(&qp->rc, &host->params, host->now_ps);
-	qp_look(host, qp, false);
+	qp_look(host, qp, host->params.rate_at_once);
 }
 
 /* Data that may arrive in any order: placed by its RETH. */

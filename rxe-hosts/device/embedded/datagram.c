@@ -2,6 +2,7 @@
 /* Datagrams of an embedded host: UD SENDs and control packets, out and in. */
 #include <assert.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,12 +10,27 @@
 #include "common/wire/roce.h"
 #include "rxe-hosts/device/embedded/host.h"
 
+/* The UD QP of a NIC that sends and receives contents. */
+struct ud_qp {
+	struct ud_send send;
+	uint32_t qpn;
+	uint32_t room; /* number of further datagrams */
+	uint64_t received;
+	/*
+	 * The PSN that is next, and that which was when the window began in which the last was taken: other lcores read
+	 * them.
+	 */
+	_Atomic uint32_t next, begun;
+	_Atomic uint64_t window; /* its index */
+	struct ud_contents sent[UD_SENT_SLOTS];
+};
+
 /* Completes a control packet with the host's data, and reports it, before it leaves. NULL: nothing to do */
 static void (*const leaves[PKT_TYPES])(struct host *host, struct nic *nic, struct pkt *p) = {
 	[PKT_POLL] = host_poll_leaves,
 };
 
-static bool ud_qp_take(struct host *host, const struct nic *nic, const struct pkt *p, struct datagram *datagram);
+static bool ud_qp_take(struct host *host, struct nic *nic, const struct pkt *p, struct datagram *datagram);
 
 static int
 post_ud(struct host *host, const struct datagram *datagram)
@@ -148,14 +164,6 @@ host_ud_receive(struct device *dev, uint16_t nic)
 	(*place_of(host_of_device(dev), nic))->room++;
 }
 
-uint64_t
-host_ud_unposted(const struct host *host, uint16_t nic)
-{
-	const struct ud_qp *ud = *place_of(host, nic);
-
-	return ud != NULL ? ud->unposted : 0;
-}
-
 /* @return false: as many as a window may have */
 static bool
 has_slot(struct ud_qp *ud, uint64_t window)
@@ -221,6 +229,44 @@ ud_contents_of(const struct embedded_shared *shared, const struct pkt *p, uint64
 	return age != 0 && age <= UD_SENT_SLOTS - UD_WINDOW_SLOTS ? &ud->sent[p->psn % UD_SENT_SLOTS] : NULL;
 }
 
+size_t
+embedded_datagram_get(const struct embedded_shared *shared, const struct pkt *p, uint8_t *bytes)
+{
+	/* No window runs: that which has ended is over. */
+	const struct ud_contents *kept = p->type == PKT_UD ? ud_contents_of(shared, p, UINT64_MAX) : NULL;
+
+	_Static_assert(sizeof(*kept) <= EMBEDDED_DATAGRAM_BYTES, "a datagram's contents");
+
+	if (kept == NULL)
+		return 0;
+	memcpy(bytes, kept, sizeof(*kept));
+	return sizeof(*kept);
+}
+
+/* As if the sender had made it here. PSNs follow each other: they count how old those before are. */
+int
+embedded_datagram_put(struct embedded_shared *shared, const struct pkt *p, const uint8_t *bytes, size_t size)
+{
+	const struct flow_slot *slot = &shared->slots[p->flow];
+	struct ud_qp **ud = &shared->ud_qps[p->flags & PKT_REVERSE ? slot->dst_port : slot->src_port];
+	struct ud_contents *kept;
+	uint32_t next = (p->psn + 1) & PSN_MASK;
+
+	if (*ud == NULL)
+		*ud = calloc(1, sizeof(**ud));
+	if (*ud == NULL)
+		return -ENOMEM;
+	kept = &(*ud)->sent[p->psn % UD_SENT_SLOTS];
+	if (!ud_qp_sent(p) || size != sizeof(*kept))
+		return -EPROTO;
+	memcpy(kept, bytes, size);
+	if (kept->bytes > DEVICE_UD_BYTES)
+		return -EPROTO;
+	if (((next - atomic_load_explicit(&(*ud)->next, memory_order_relaxed)) & PSN_MASK) <= PSN_MASK / 2)
+		atomic_store_explicit(&(*ud)->next, next, memory_order_release);
+	return 0;
+}
+
 const struct ud_contents *
 ud_expired_contents_of(const struct embedded_shared *shared, const struct pkt *p, uint64_t window)
 {
@@ -249,18 +295,15 @@ host_expired_arrived(struct host *host, struct nic *nic, const struct pkt *p)
  * and its sender's number
  */
 static bool
-ud_qp_take(struct host *host, const struct nic *nic, const struct pkt *p, struct datagram *datagram)
+ud_qp_take(struct host *host, struct nic *nic, const struct pkt *p, struct datagram *datagram)
 {
 	const struct ud_contents *kept = ud_contents_of(host->config.shared, p, host->window.index);
 	struct ud_qp *ud = *place_of(host, nic->index);
 
-	if (ud == NULL || kept == NULL || kept->dst_qpn != ud->qpn) {
-		host->ud_strange += kept != NULL;
-		host->ud_expired += kept == NULL;
-		return false;
-	}
-	if (ud->room == 0) {
-		ud->unposted++;
+	if (ud == NULL || kept == NULL || kept->dst_qpn != ud->qpn || ud->room == 0) {
+		nic->datagram_drops[kept == NULL                             ? EMBEDDED_DATAGRAM_EXPIRED
+				    : ud == NULL || kept->dst_qpn != ud->qpn ? EMBEDDED_DATAGRAM_UNKNOWN_QP
+									     : EMBEDDED_DATAGRAM_UNPOSTED]++;
 		return false;
 	}
 	ud->room--;

@@ -10,6 +10,7 @@
 
 #include "common/hash.h"
 #include "common/log.h"
+#include "common/minmax.h"
 #include "common/units.h"
 #include "common/wire/record_rows.h"
 #include "common/wire/roce.h"
@@ -28,6 +29,30 @@ alloc_lines(size_t count, size_t size_bytes)
 	void *p = aligned_alloc(64, bytes);
 
 	return p != NULL ? memset(p, 0, bytes) : NULL;
+}
+
+/* A flow between two NICs of one host is listed once. */
+static int
+list_flows(struct embedded_shared *shared, const struct topo *topo, const struct flow_table *flows)
+{
+	uint32_t *first;
+
+	shared->first_of = first = calloc(topo->nnodes + (size_t)2, sizeof(*first));
+	shared->flows_of = malloc((2 * (size_t)flows->count + 1) * sizeof(*shared->flows_of));
+	if (first == NULL || shared->flows_of == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < flows->count; i++) {
+		first[flows->flows[i].src_node + 2]++;
+		first[flows->flows[i].dst_node + 2] += flows->flows[i].src_node != flows->flows[i].dst_node;
+	}
+	for (uint32_t node = 0; node < topo->nnodes; node++)
+		first[node + 2] += first[node + 1];
+	for (uint32_t i = 0; i < flows->count; i++) {
+		shared->flows_of[first[flows->flows[i].src_node + 1]++] = i;
+		if (flows->flows[i].src_node != flows->flows[i].dst_node)
+			shared->flows_of[first[flows->flows[i].dst_node + 1]++] = i;
+	}
+	return 0;
 }
 
 struct embedded_shared *
@@ -60,6 +85,9 @@ embedded_shared_create(const struct topo *topo, const struct flow_table *flows, 
 			.dst_port = topo->nodes[flow->dst_node].first_port + flow->dst_nic,
 		};
 	}
+	rc = list_flows(shared, topo, flows);
+	if (rc != 0)
+		goto fail;
 	for (uint32_t i = flows->count; i < flow_table_slots(flows); i++)
 		shared->slots[i].src_node = shared->slots[i].dst_node = TOPO_NONE; /* of no embedded host */
 	free(nsend);
@@ -83,6 +111,8 @@ embedded_shared_destroy(struct embedded_shared *shared)
 		free(shared->ud_qps[i]);
 	free(shared->ud_qps);
 	free(shared->slots);
+	free(shared->first_of);
+	free(shared->flows_of);
 	free(shared->senders);
 	free(shared);
 }
@@ -149,6 +179,7 @@ embedded_destroy(struct node *node)
 		rc_send_fini(&host->send[i].rc);
 	for (uint32_t i = 0; host->recv != NULL && i < host->nrecv; i++) {
 		sel_recv_destroy(host->recv[i].sel);
+		recv_ring_fini(&host->recv[i].rc.receives);
 		free(host->recv[i].gathered);
 	}
 	recbuf_fini(&node->records);
@@ -190,10 +221,13 @@ static int
 allocate(struct host *host)
 {
 	const struct flow_table *flows = host->config.flows;
+	const uint32_t *first = &host->config.shared->first_of[host->node.id];
 
-	for (uint32_t i = 0; i < flows->count; i++) {
-		host->nsend += flows->flows[i].src_node == host->node.id;
-		host->nrecv += flows->flows[i].dst_node == host->node.id;
+	for (uint32_t k = first[0]; k < first[1]; k++) {
+		const struct flow *flow = &flows->flows[host->config.shared->flows_of[k]];
+
+		host->nsend += flow->src_node == host->node.id;
+		host->nrecv += flow->dst_node == host->node.id;
 	}
 	host->nics = alloc_lines(host->node.nports, sizeof(*host->nics));
 	host->send = alloc_lines(host->nsend, sizeof(*host->send));
@@ -220,21 +254,17 @@ setup_nics(struct host *host, struct err *err)
 		nic->index = i;
 		nic->ser_ps = table->ps;
 		nic->tx_ps = nic->storm_ps = TIME_NEVER;
-		nic->control.cap = NIC_CONTROL_SLOTS;
-		nic->datagrams.cap = NIC_DATAGRAM_SLOTS;
-		nic->control.pkts = malloc(NIC_CONTROL_SLOTS * sizeof(struct pkt));
-		if (host->params.int_bytes != 0)
-			nic->control.ints = malloc(NIC_CONTROL_SLOTS * sizeof(*nic->control.ints));
-		nic->datagrams.pkts = malloc(NIC_DATAGRAM_SLOTS * sizeof(struct pkt));
+		nic->control.most = NIC_CONTROL_SLOTS;
+		nic->control.inband = host->params.int_bytes != 0;
+		nic->datagrams.most = NIC_DATAGRAM_SLOTS;
 		nic->ready = calloc(words, sizeof(*nic->ready));
 		nic->sent = calloc(words, sizeof(*nic->sent));
 		nic->qps = calloc(host->nsend + 1, sizeof(*nic->qps));
-		if (nic->control.pkts == NULL || nic->datagrams.pkts == NULL || nic->ready == NULL || nic->sent == NULL ||
-		    nic->qps == NULL || (host->params.int_bytes != 0 && nic->control.ints == NULL))
+		if (nic->ready == NULL || nic->sent == NULL || nic->qps == NULL)
 			return -ENOMEM;
 		port_truth_init(&nic->truth, &nic->flows);
-		if (port_flows_init(&nic->flows, host->config.flows) < 0 ||
-		    telem_init(&nic->telem, &host->telemetry, &nic->flows, i) < 0)
+		port_flows_init(&nic->flows, host->config.flows);
+		if (telem_init(&nic->telem, &host->telemetry, &nic->flows, i) < 0)
 			return -ENOMEM;
 	}
 	return 0;
@@ -266,10 +296,11 @@ setup_receiver(struct host *host, const struct flow *flow, struct recv_qp *qp)
 static int
 setup_qps(struct host *host, struct err *err)
 {
-	const struct flow_table *flows = host->config.flows;
+	const struct embedded_shared *shared = host->config.shared;
 
-	for (uint32_t i = 0; i < flows->count; i++) {
-		const struct flow *flow = &flows->flows[i];
+	for (uint32_t k = shared->first_of[host->node.id]; k < shared->first_of[host->node.id + 1]; k++) {
+		uint32_t i = shared->flows_of[k];
+		const struct flow *flow = &host->config.flows->flows[i];
 		const struct flow_slot *slot = host_slot(host, i);
 
 		if (flow->dst_node == host->node.id) {
@@ -288,11 +319,12 @@ setup_qps(struct host *host, struct err *err)
 			.line_bps = topo_port_of(host->config.topo, host->node.id, flow->src_nic)->rate_bps,
 			.first_psn = host->config.first_psn,
 			.window_bytes = window_of(host, flow),
+			.ledger = host->config.ledger,
 		};
 
 		host->config.shared->senders[i] = &qp->rc;
 		qp->nic = flow->src_nic;
-		qp->bit = (uint16_t)nic->nqps;
+		qp->bit = nic->nqps;
 		qp->flow = i;
 		nic->qps[nic->nqps++] = qp;
 		if (rc_send_init(&qp->rc, &host->params, &config) != 0)
@@ -351,6 +383,9 @@ post_send(struct device *dev, uint32_t flow, const struct send_wr *wr)
 	rc = rc_send_post(&qp->rc, &host->params, &work);
 	if (rc != 0)
 		return rc;
+	if (qp->rc.ledger.on && qp->rc.tail - qp->rc.head == 1)
+		ledger_begin(&qp->rc.ledger, wr->there_ps, wr->back_ps, host->nics[qp->nic].nic_faults.slow_ps,
+			     host->now_ps);
 	host->open++;
 	qp_look(host, qp, false);
 	return 0;
@@ -376,11 +411,32 @@ reset_qp(struct device *dev, uint32_t flow)
 	rc_send_reset(&qp->rc, &host->params);
 }
 
+/* A copy of a QP's ledger, with the time up to now. */
+static struct ledger
+ledger_now(const struct host *host, const struct send_qp *qp)
+{
+	const struct nic *nic = &host->nics[qp->nic];
+	struct ledger ledger = qp->rc.ledger;
+	uint8_t prio = qp->rc.frame.prio;
+	uint64_t since_ps = nic->paused >> prio & 1 ? max_u64(qp->ready_ps, nic->pauses_held[prio].since_ps) : host->now_ps;
+
+	if (!ledger.on || qp->rc.error)
+		return ledger;
+	if (!rc_send_ready(&qp->rc)) {
+		rc_send_account(&qp->rc, &ledger, host->now_ps, host->now_ps);
+		return ledger;
+	}
+	nic_account(nic, qp, &ledger, min_u64(since_ps, host->now_ps));
+	ledger_charge(&ledger, LEDGER_PAUSED, host->now_ps);
+	return ledger;
+}
+
 static void
 query_qp(const struct device *dev, uint32_t flow, struct qp_state *state)
 {
 	const struct host *host = host_of_device(dev);
-	const struct rc_send *rc = &sending_qp(host, flow)->rc;
+	const struct send_qp *qp = sending_qp(host, flow);
+	const struct rc_send *rc = &qp->rc;
 
 	*state = (struct qp_state){
 		.outstanding_bytes = rc_send_outstanding_bytes(rc, &host->params),
@@ -388,9 +444,20 @@ query_qp(const struct device *dev, uint32_t flow, struct qp_state *state)
 		.oldest_unacked_ps = rc->sent_ps[rc->una & rc->sent_mask],
 		.last_rtt_ps = rc->last_rtt_ps,
 		.throttled = host->params.cc.ops->quiet && rc->cc.rate_bps < rc->line_bps,
-		.retransmits = rc->head != rc->tail ? rc->posts[rc->head % MSG_SLOTS].retransmits : 0,
-		.times = rc_send_times(rc),
+		.retransmits = rc->head != rc->tail ? rc_messages_at(rc, rc->head)->retransmits : 0,
 	};
+}
+
+static void
+query_times(const struct device *dev, uint32_t flow, struct send_times *times)
+{
+	const struct host *host = host_of_device(dev);
+	const struct send_qp *qp = sending_qp(host, flow);
+	const struct ledger ledger = ledger_now(host, qp);
+
+	*times = rc_send_times(&qp->rc, &host->params, &ledger);
+	if (ledger.until_ps > host->now_ps) /* a frame has not left yet */
+		times->ledger_ps[LEDGER_WIRE] -= min_u64(times->ledger_ps[LEDGER_WIRE], ledger.until_ps - host->now_ps);
 }
 
 /* A flow's QPs are those of the flow table. */
@@ -428,6 +495,7 @@ const struct device_ops embedded_device_ops = {
 	.post_receive = post_receive,
 	.reset_qp = reset_qp,
 	.query_qp = query_qp,
+	.query_times = query_times,
 	.post_datagram = host_post_datagram,
 	.ud_qpn = ud_qpn,
 	.ud_open = host_ud_open,
@@ -517,11 +585,9 @@ embedded_sum(const struct node *node, struct embedded_counters *sum)
 		.acks_withheld = host->acks_withheld,
 		.pauses_received = host->pauses_received,
 		.misdelivered = host->misdelivered,
-		.datagrams_strange = host->ud_strange,
-		.datagrams_expired = host->ud_expired,
 	};
 	for (uint16_t i = 0; i < host->node.nports; i++)
-		sum->datagrams_unposted += host_ud_unposted(host, i);
+		sum->datagrams_unposted += host->nics[i].datagram_drops[EMBEDDED_DATAGRAM_UNPOSTED];
 	for (uint32_t i = 0; i < host->nsend; i++) {
 		const struct rc_send *rc = &host->send[i].rc;
 
@@ -540,6 +606,32 @@ embedded_sum(const struct node *node, struct embedded_counters *sum)
 		sum->early += host->recv[i].sel != NULL ? host->recv[i].sel->early : 0;
 		sum->datagrams_unposted += host->recv[i].ud.unposted;
 	}
+}
+
+struct embedded_requester
+embedded_requester_of(const struct node *node, uint32_t flow)
+{
+	const struct host *host = (const struct host *)node;
+	const struct rc_send *rc = &host->send[host_slot(host, flow)->send].rc;
+
+	return (struct embedded_requester){ rc->retransmits, rc->timeouts, rc->naks, rc->rnr_naks, rc->marks };
+}
+
+struct embedded_responder
+embedded_responder_of(const struct node *node, uint32_t flow)
+{
+	const struct host *host = (const struct host *)node;
+	const struct rc_recv *rc = &host->recv[host_slot(host, flow)->recv].rc;
+
+	return (struct embedded_responder){ rc->duplicates, rc->out_of_sequence, rc->marked, rc->cnps };
+}
+
+struct embedded_nic
+embedded_nic_at(const struct node *node, uint16_t nic)
+{
+	const struct nic *of = &((const struct host *)node)->nics[nic];
+
+	return (struct embedded_nic){ of->pauses_held, of->paused, &of->telem, of->datagram_drops };
 }
 
 /* What descriptors have no room for: RETH and payload, kept by the sender of their message. */
@@ -793,6 +885,8 @@ nic_observe_epoch(struct host *host, uint64_t now_ps)
 		if (!telem_roll(&host->nics[i].telem, now_ps, &host->node.digest))
 			host->node.count.row_errors++;
 	host->epoch_end_ps = (now_ps / epoch_ps + 1) * epoch_ps;
+	for (uint16_t i = 0; i < host->node.nports; i++)
+		telem_late(&host->nics[i].telem, &host->reporter, now_ps, false);
 }
 
 const struct port_truth *

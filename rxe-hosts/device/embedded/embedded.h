@@ -14,12 +14,14 @@
 #include "rxe-hosts/device/device.h"
 #include "rxe-hosts/roce/params.h"
 #include "telemetry/collector.h"
+#include "telemetry/pause_count.h"
 
 /*
  * State that all hosts of a run share: the QPs of a flow, and the owner of its payload. Immutable once all hosts are
  * made.
  */
 struct embedded_shared;
+struct telem_port;
 
 /* @return NULL with err set: -EINVAL (a flow from a host to itself, or of a NIC that is not there), -ENOMEM */
 struct embedded_shared *embedded_shared_create(const struct topo *topo, const struct flow_table *flows, struct err *err);
@@ -38,6 +40,7 @@ struct embedded_config {
 	uint64_t bond_seed;                   /* the run's, of bonds' hashes */
 	uint32_t first_psn;                   /* of every QP */
 	uint8_t strict;                       /* bit p: class p is served before the classes that share */
+	bool ledger;                          /* of the time of each message */
 };
 
 /*
@@ -56,6 +59,16 @@ struct device *embedded_device(struct node *node);
 void embedded_describe(const struct embedded_shared *shared, const struct roce_params *params, const struct pkt *p,
 		       struct pkt_message *m);
 
+/*
+ * The contents of a datagram on a link, which stay with its sender, between windows; and their copy in another program,
+ * where the sender stands still.
+ * @param bytes  of EMBEDDED_DATAGRAM_BYTES. @return their size; 0: it has none, or they have expired
+ */
+#define EMBEDDED_DATAGRAM_BYTES 128
+size_t embedded_datagram_get(const struct embedded_shared *shared, const struct pkt *p, uint8_t *bytes);
+/* @return 0, -ENOMEM, or -EPROTO: they are no contents of this packet */
+int embedded_datagram_put(struct embedded_shared *shared, const struct pkt *p, const uint8_t *bytes, size_t size);
+
 /* What the transport of a host went through. */
 struct embedded_counters {
 	uint64_t retransmits, timeouts; /* as a sender: packets sent again; expiries */
@@ -63,13 +76,42 @@ struct embedded_counters {
 	uint64_t naks_sent;                          /* as a receiver, RNR included */
 	uint64_t duplicates, out_of_sequence, stale; /* data packets not accepted, by reason */
 	uint64_t early;                              /* data packets placed ahead of a missing one */
-	uint64_t datagrams_unposted;
-	uint64_t datagrams_strange, datagrams_expired; /* with contents: to an unknown QP; in flight for too long */
+	uint64_t datagrams_unposted;                 /* of flows, and of NICs */
 	uint64_t cnps_sent;
 	uint64_t acks_withheld;   /* queue full: a later ACK covers them */
 	uint64_t pauses_received; /* XOFF frames */
 	uint64_t misdelivered;    /* of flows of other hosts; dropped as REC_DROP_NO_ROUTE */
 };
+
+/* Counters of the two ends of a connection, as in struct rc_send and struct rc_recv. */
+struct embedded_requester {
+	uint64_t retransmits, timeouts, naks, rnr_naks, marks;
+};
+struct embedded_responder {
+	uint64_t duplicates, out_of_sequence, marked, cnps;
+};
+/* @param flow  that begins, or ends, at this host */
+struct embedded_requester embedded_requester_of(const struct node *node, uint32_t flow);
+struct embedded_responder embedded_responder_of(const struct node *node, uint32_t flow);
+
+/* Datagrams with contents that arrived at a NIC and reached no program, by reason. */
+#define EMBEDDED_DATAGRAM_DROPS(ROW)                                                                                       \
+	ROW(EMBEDDED_DATAGRAM_UNPOSTED, "datagram_unposted")     /* without a posted receive (IBTA 9.8.3.2.2) */           \
+	ROW(EMBEDDED_DATAGRAM_UNKNOWN_QP, "datagram_unknown_qp") /* to a QP that is not there */                           \
+	ROW(EMBEDDED_DATAGRAM_EXPIRED, "datagram_expired")       /* in flight for longer than its contents are kept */
+
+#define EMBEDDED_DATAGRAM_DROP(name, text) name,
+enum embedded_datagram_drop { EMBEDDED_DATAGRAM_DROPS(EMBEDDED_DATAGRAM_DROP) EMBEDDED_DATAGRAM_REASONS };
+#undef EMBEDDED_DATAGRAM_DROP
+
+/* Of a NIC: state of its peer's pauses, and what it dropped and sent by class. */
+struct embedded_nic {
+	const struct pause_count *pauses; /* [8] */
+	uint8_t paused;                   /* bit p: class p is now */
+	const struct telem_port *telemetry;
+	const uint64_t *datagram_drops; /* [EMBEDDED_DATAGRAM_REASONS] packets */
+};
+struct embedded_nic embedded_nic_at(const struct node *node, uint16_t nic);
 
 /* A host driver's data on a flow's sending QP. */
 struct embedded_flow {

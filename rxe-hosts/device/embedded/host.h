@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The inside of an embedded host, shared by the files of this folder. */
+/*
+ * An embedded host and its NICs. A window is run by run.c, event by event: nic.c decides what a NIC sends and when,
+ * arrive.c what an arrival means to the transport, datagram.c what leaves and arrives beside the QPs, poll.c what polling
+ * packets ask of a NIC; embedded.c makes the host and is its device. Each calls the others by the functions below.
+ */
 #pragma once
 
-#include <stdatomic.h>
 #include <stddef.h>
 
 #include "common/wire/roce.h"
@@ -12,6 +15,7 @@
 #include "rxe-hosts/roce/rc_send.h"
 #include "rxe-hosts/roce/selective.h"
 #include "rxe-hosts/roce/ud.h"
+#include "telemetry/pause_count.h"
 #include "telemetry/port.h"
 
 /* Control packets that wait for a port. Beyond, ACKs and NAKs are withheld and others dropped; both are counted. */
@@ -38,24 +42,12 @@ struct ud_contents {
 	uint8_t contents[DEVICE_UD_BYTES];
 };
 
-/* The UD QP of a NIC that sends and receives contents. */
-struct ud_qp {
-	struct ud_send send;
-	uint32_t qpn;
-	uint32_t room; /* number of further datagrams */
-	uint64_t received;
-	uint64_t unposted; /* dropped without a posted receive (IBTA 9.8.3.2.2) */
-	/*
-	 * The PSN that is next, and that which was when the window began in which the last was taken: other lcores read
-	 * them.
-	 */
-	_Atomic uint32_t next, begun;
-	_Atomic uint64_t window; /* its index */
-	struct ud_contents sent[UD_SENT_SLOTS];
-};
+struct ud_qp; /* of datagram.c: the UD QP of a NIC that sends and receives contents */
 
 struct embedded_shared {
 	struct flow_slot *slots; /* [flows] */
+	uint32_t *first_of;      /* [nodes + 1] of each host, in flows_of */
+	uint32_t *flows_of;      /* planned flows that it sends or receives, by number */
 	uint32_t nports;
 	struct ud_qp **ud_qps; /* [nports] of hosts' NICs; NULL: none was opened. Their own host's, but sent: any host's */
 	const struct rc_send *
@@ -67,8 +59,8 @@ struct send_qp {
 	uint32_t flow;
 	struct telem_batch batch; /* since the window's start */
 	uint32_t ahead;           /* packets of others that left since this QP's next packet could have */
+	uint32_t bit;             /* index on its NIC */
 	uint16_t nic;
-	uint16_t bit;      /* index on its NIC */
 	uint64_t held_ps;  /* how long pauses, now over, delayed it since it last sent; for the run's truth alone */
 	bool saw_pause;    /* the next packet could have left while the port was paused */
 	uint64_t ready_ps; /* when its bit in nic->ready was set */
@@ -88,8 +80,10 @@ struct recv_qp {
 /* Packets in order, emptied often: positions start over whenever it is empty, so that the cache stays warm. */
 struct pkt_queue {
 	struct pkt *pkts;        /* [cap] */
-	struct int_header *ints; /* [cap] beside those with PKT_INT; NULL: none has */
+	struct int_header *ints; /* [cap] beside those with PKT_INT, where inband */
 	uint32_t head, tail, cap;
+	uint32_t most; /* cap at most, which is 0 before the first packet */
+	bool inband;
 };
 
 /* What is wrong with a NIC, by faults. */
@@ -97,8 +91,11 @@ struct nic_faults {
 	uint8_t failures; /* enum nic_failure */
 	uint8_t pausing;  /* classes that it pauses because DMA does not keep up */
 	struct nic_dma dma[NIC_DMA_CAUSES];
-	uint64_t dma_free_ps; /* when the last frame taken in is in memory, except for the delay */
-	uint64_t handed_ps;   /* when the host knew of it */
+	uint64_t dma_free_ps;        /* when the last frame taken in is in memory, except for the delay */
+	uint64_t handed_ps;          /* when the host knew of it */
+	uint64_t slow_ps;            /* how much longer than at the line's rate its frames took to leave, in sum */
+	const uint32_t *line_ser_ps; /* [wire bytes] at the line's rate, while its cable runs at a lower one; else NULL */
+	uint64_t cable_ps;           /* how much longer the last frame took by that */
 	uint64_t faulty_packets;
 };
 
@@ -119,19 +116,21 @@ struct nic {
 	bool ailing;                         /* it fails, or its DMA is slow or not drained: nic_faults */
 	struct pkt *arrivals, *arrivals_end; /* of this window, not yet handled */
 	const struct pause_frame *pauses, *pauses_end;
+	uint32_t narrived, npauses; /* of this window, to be consumed at its end */
 	/* rare */
 	struct pkt_queue datagrams;
 	struct datagram posted[NIC_DATAGRAM_SLOTS]; /* as those in the queue were, in order */
 	uint32_t nposted, nleft;                    /* counted */
 	uint64_t storm_ps, storm_interval_ps;       /* next PAUSE of a storm */
 	uint64_t pausing_since_ps[8];               /* of class p, while bit p of storm_mask is set */
-	uint64_t paused_since_ps[8];                /* of class p, while bit p of paused is set */
+	struct pause_count pauses_held[8];          /* by class: since_ps is valid while bit p of paused is set */
 	uint8_t storm_mask, storm_ended;            /* classes stormed; to RESUME */
 	struct nic_faults nic_faults;
 	struct port_flows flows;
 	struct telem_port telem;
 	struct port_truth truth;
 	struct truth_window contention; /* in progress; depth: most packets of other flows that one waited for */
+	uint64_t datagram_drops[EMBEDDED_DATAGRAM_REASONS];
 };
 
 struct host {
@@ -162,7 +161,6 @@ struct host {
 	uint32_t *waiting; /* [nsend] scratch for reports */
 	uint64_t cnps_sent, acks_withheld, pauses_received, misdelivered;
 	/* Datagrams with contents: to an unknown QP; in flight longer than contents are kept. */
-	uint64_t ud_strange, ud_expired;
 	uint32_t ud_opened; /* QPs so far */
 	bool frozen;        /* a fault's: nothing happens here */
 };
@@ -216,12 +214,17 @@ void host_rebond(struct host *host);
 void nic_schedule(const struct host *host, struct nic *nic);
 /* Sends the frame that tx_ps is for. */
 void nic_transmit(struct host *host, struct nic *nic);
-/* Moves the queued packets to the front. @return false if the queue is full */
+/*
+ * Moves the queued packets to the front, or to a wider array. Ends the program when out of memory.
+ * @return false if the queue is full
+ */
 bool queue_compact(struct pkt_queue *q);
 /* Queues a control packet. @return false if there is no room: the packet is dropped and counted */
 bool nic_control(struct host *host, struct nic *nic, const struct pkt *p);
 /* A PAUSE or RESUME arrived. */
 void nic_pause(struct host *host, struct nic *nic, const struct pause_frame *frame);
+/* Charges the time of a QP that could have sent up to to_ps: the port was slow, or sent others' frames. */
+void nic_account(const struct nic *nic, const struct send_qp *qp, struct ledger *ledger, uint64_t to_ps);
 /* From host->now_ps on these classes, and no others, are paused. */
 void nic_hold(struct host *host, struct nic *nic, uint8_t held);
 /* Sends the frames that a storm, or its end, has due. */
@@ -277,6 +280,7 @@ void host_drop(struct host *host, struct nic *nic, const struct pkt *p, enum rec
  */
 uint32_t nic_receive_faulty(struct host *host, struct nic *nic);
 void embedded_fail_nic(struct node *node, uint16_t nic, uint8_t failure, bool on);
+void embedded_set_rate(struct node *node, uint16_t nic, uint64_t rate_bps, uint64_t now_ps);
 void embedded_slow_nic(struct node *node, uint16_t nic, enum nic_dma_cause cause, const struct nic_dma *dma);
 void embedded_freeze(struct node *node, bool on, uint64_t now_ps);
 uint64_t embedded_nic_faulty(const struct node *node, uint16_t nic);
@@ -294,8 +298,6 @@ void host_datagram_arrived(struct host *host, struct nic *nic, const struct pkt 
 /* UD QPs that send and receive contents. */
 int64_t host_ud_open(struct device *dev, uint16_t nic, uint32_t receives);
 void host_ud_receive(struct device *dev, uint16_t nic);
-/* Dropped at a NIC without a posted receive (IBTA 9.8.3.2.2). */
-uint64_t host_ud_unposted(const struct host *host, uint16_t nic);
 /* Makes the packet of a datagram with contents. @return 0; -EINVAL; -ENOSPC: UD_WINDOW_SLOTS were made in this window */
 int ud_qp_make(struct host *host, const struct nic *nic, const struct datagram *datagram, struct pkt *p);
 /* Whether a PKT_UD is of such a QP; those of flows have immediates, those from kernel hosts bytes. */

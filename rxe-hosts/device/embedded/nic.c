@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/hash.h"
+#include "common/log.h"
 #include "common/minmax.h"
 #include "common/units.h"
 #include "rxe-hosts/device/embedded/host.h"
@@ -16,7 +17,7 @@
 static struct send_qp *pick(const struct host *host, struct nic *nic);
 static void send_control(struct host *host, struct nic *nic);
 static void count_waiting(struct host *host, struct nic *nic, const struct send_qp *sender);
-static void send_data(struct host *host, struct nic *nic, struct send_qp *qp);
+static void send_data(struct host *host, struct nic *nic, struct send_qp *qp, bool ledger_on);
 static void send_datagram(struct host *host, struct nic *nic);
 
 static bool nic_send_faulty(struct host *host, struct nic *nic, const struct pkt *p, uint64_t *done_ps);
@@ -93,8 +94,7 @@ nic_schedule(const struct host *host, struct nic *nic)
 				continue;
 			if (rc->next_ps <= floor_ps)
 				return;
-			if (rc->next_ps < next_ps)
-				next_ps = rc->next_ps;
+			next_ps = min_u64(next_ps, rc_send_wake_ps(rc, &host->params, floor_ps));
 		}
 	}
 	nic->tx_ps = next_ps;
@@ -111,15 +111,44 @@ nic_transmit(struct host *host, struct nic *nic)
 		send_datagram(host, nic);
 	} else {
 		qp = pick(host, nic);
-		if (qp != NULL)
-			send_data(host, nic, qp);
+		if (qp != NULL && qp->rc.ledger.on)
+			send_data(host, nic, qp, true);
+		else if (qp != NULL)
+			send_data(host, nic, qp, false);
 	}
 	nic_schedule(host, nic);
+}
+
+#define QUEUE_FIRST 16u /* packets that a queue has room for at first */
+
+/* @return true: there is room now */
+static bool
+queue_widen(struct pkt_queue *q)
+{
+	uint32_t cap = q->cap != 0 ? min_u32(q->cap * 2, q->most) : min_u32(QUEUE_FIRST, q->most),
+		 count = q->tail - q->head;
+	struct pkt *pkts = malloc(cap * sizeof(*pkts));
+	struct int_header *ints = q->inband ? malloc(cap * sizeof(*ints)) : NULL;
+
+	if (pkts == NULL || (q->inband && ints == NULL))
+		log_fatal("out of memory for %u packets that wait at a NIC", cap);
+	if (count != 0)
+		memcpy(pkts, q->pkts + q->head, count * sizeof(*pkts));
+	if (q->inband && count != 0)
+		memcpy(ints, q->ints + q->head, count * sizeof(*ints));
+	free(q->pkts);
+	free(q->ints);
+	*q = (struct pkt_queue){
+		.pkts = pkts, .ints = ints, .tail = count, .cap = cap, .most = q->most, .inband = q->inband
+	};
+	return true;
 }
 
 bool
 queue_compact(struct pkt_queue *q)
 {
+	if (q->cap < q->most && q->tail - q->head >= q->cap / 2)
+		return queue_widen(q);
 	if (q->head == 0)
 		return false;
 	memmove(q->pkts, q->pkts + q->head, (q->tail - q->head) * sizeof(*q->pkts));
@@ -163,17 +192,22 @@ nic_hold(struct host *host, struct nic *nic, uint8_t held)
 	uint8_t was = nic->paused, resumed;
 
 	nic->paused = held & 0xfe; /* class 0 is never paused */
-	for (uint32_t prio = 1; prio < 8; prio++)
-		if (nic->paused & ~was & 1U << prio)
-			nic->paused_since_ps[prio] = host->now_ps;
+	pause_counts_change(nic->pauses_held, was, nic->paused, host->now_ps);
 	resumed = was & (uint8_t)~nic->paused;
 	for (uint32_t i = 0; resumed != 0 && i < nic->nqps; i++) {
 		struct send_qp *qp = nic->qps[i];
 
 		if (!rc_send_ready(&qp->rc) || !(resumed >> qp->rc.frame.prio & 1))
 			continue;
+		uint64_t since_ps = max_u64(qp->ready_ps, nic->pauses_held[qp->rc.frame.prio].since_ps);
+
 		qp->saw_pause = true;
-		qp->held_ps += host->now_ps - max_u64(qp->ready_ps, nic->paused_since_ps[qp->rc.frame.prio]);
+		qp->held_ps += host->now_ps - since_ps;
+		if (qp->rc.ledger.on) {
+			nic_account(nic, qp, &qp->rc.ledger, since_ps);
+			ledger_charge(&qp->rc.ledger, LEDGER_PACED, min_u64(qp->rc.next_ps, host->now_ps));
+			ledger_charge(&qp->rc.ledger, LEDGER_PAUSED, host->now_ps);
+		}
 	}
 	if (was != nic->paused)
 		nic_observe_pause(host, nic, was);
@@ -216,9 +250,12 @@ pick_of(const struct host *host, struct nic *nic, uint8_t classes, uint32_t last
 		for (; bits != 0; bits &= bits - 1) {
 			struct send_qp *qp = nic->qps[word * 64 + (uint32_t)__builtin_ctzll(bits)];
 
-			if (qp->rc.next_ps > host->now_ps || (held >> qp->rc.frame.prio & 1))
+			if ((qp->rc.next_ps > host->now_ps && !host->params.rate_at_once) ||
+			    (held >> qp->rc.frame.prio & 1))
 				continue;
 			rc_send_advance(&qp->rc, &host->params, host->now_ps);
+			if (qp->rc.next_ps > host->now_ps)
+				continue;
 			if (rc_send_ready(&qp->rc))
 				return qp;
 			nic->ready[word] &= ~(bits & -bits);
@@ -322,14 +359,65 @@ count_sent(struct nic *nic, struct send_qp *qp, uint32_t wire_bytes)
 	}
 }
 
+__attribute__((noinline)) void
+nic_account(const struct nic *nic, const struct send_qp *qp, struct ledger *ledger, uint64_t to_ps)
+{
+	uint64_t slow_ps = nic->nic_faults.slow_ps - ledger->slow_seen_ps;
+
+	rc_send_account(&qp->rc, ledger, qp->ready_ps, to_ps);
+	ledger->slow_seen_ps = nic->nic_faults.slow_ps;
+	ledger_charge(ledger, LEDGER_NIC, min_u64(to_ps, ledger->until_ps + slow_ps));
+	ledger_charge(ledger, LEDGER_BEHIND, to_ps);
+}
+
+/* A frame of a QP is about to leave. Mostly it follows the last one, or others' frames went first. */
 static inline void
-send_data(struct host *host, struct nic *nic, struct send_qp *qp)
+account_wait(const struct host *host, const struct nic *nic, struct send_qp *qp, uint64_t slow_ps)
+{
+	struct ledger *ledger = &qp->rc.ledger;
+	uint64_t until_ps = ledger->until_ps;
+
+	if (until_ps == host->now_ps)
+		return;
+	if (qp->rc.next_ps <= until_ps && qp->ready_ps <= until_ps && slow_ps == ledger->slow_seen_ps &&
+	    until_ps < host->now_ps)
+		ledger->ps[LEDGER_BEHIND] += host->now_ps - until_ps;
+	else
+		nic_account(nic, qp, ledger, host->now_ps);
+}
+
+/*
+ * A frame of a QP leaves until nic->free_ps. A cable at a lower rate than its line's has it longer on the wire, beyond what
+ * follows from its length. @param slow_ps  of the NIC, before it left
+ */
+static inline void
+account_sent(const struct nic *nic, struct ledger *ledger, uint64_t slow_ps)
+{
+	ledger->until_ps = nic->free_ps;
+	if (__builtin_expect(nic->ailing, 0)) {
+		ledger->ps[LEDGER_NIC] += nic->nic_faults.slow_ps - slow_ps;
+		ledger->ps[LEDGER_WIRE] += nic->nic_faults.cable_ps;
+		ledger->slow_seen_ps = nic->nic_faults.slow_ps;
+	}
+}
+
+/* @param ledger_on  a constant: qp->rc.ledger.on */
+static inline __attribute__((always_inline)) void
+send_data(struct host *host, struct nic *nic, struct send_qp *qp, bool ledger_on)
 {
 	bool fresh = !rc_send_outstanding(&qp->rc), strict = host->config.strict >> qp->rc.frame.prio & 1;
+	struct ledger *ledger = &qp->rc.ledger;
+	uint64_t slow_ps = 0;
 	struct pkt p;
 
+	if (ledger_on) {
+		slow_ps = nic->nic_faults.slow_ps;
+		account_wait(host, nic, qp, slow_ps);
+	}
 	rc_send_next(&qp->rc, &host->params, host->now_ps, &p);
 	put_on_wire(host, nic, &p);
+	if (ledger_on)
+		account_sent(nic, ledger, slow_ps);
 	nic->last[strict] = qp->bit;
 	host->node.count.born_packets++;
 	host->node.count.born_bytes += p.wire_bytes;
@@ -383,14 +471,17 @@ lose(struct host *host, struct nic *nic, const struct pkt *p)
 	body_release(host->node.bodies, p);
 }
 
+/* @param sending  of what leaves; else of what arrives */
 static struct nic_dma
-dma_of(const struct nic *nic)
+dma_of(const struct nic *nic, bool sending)
 {
 	struct nic_dma all = { 0 };
 
 	for (uint32_t i = 0; i < NIC_DMA_CAUSES; i++) {
 		const struct nic_dma *dma = &nic->nic_faults.dma[i];
 
+		if (sending && i == NIC_DMA_DRAIN)
+			continue;
 		if (dma->rate_bps != 0 && (all.rate_bps == 0 || dma->rate_bps < all.rate_bps))
 			all.rate_bps = dma->rate_bps;
 		if (dma->xoff_bytes != 0 && (all.xoff_bytes == 0 || dma->xoff_bytes < all.xoff_bytes))
@@ -436,15 +527,16 @@ pause_peer(struct host *host, struct nic *nic, const struct nic_dma *dma, const 
 static void
 look(struct nic *nic, bool drained)
 {
-	const struct nic_dma dma = dma_of(nic);
+	const struct nic_dma dma = dma_of(nic, false);
 
-	nic->ailing = nic->nic_faults.failures != 0 || dma.rate_bps != 0 || dma.delay_ps != 0 || !drained;
+	nic->ailing = nic->nic_faults.failures != 0 || dma.rate_bps != 0 || dma.delay_ps != 0 || !drained ||
+		      nic->nic_faults.line_ser_ps != NULL;
 }
 
 static uint32_t
 take_in_slow(struct host *host, struct nic *nic)
 {
-	const struct nic_dma dma = dma_of(nic);
+	const struct nic_dma dma = dma_of(nic, false);
 	uint32_t count = (uint32_t)(nic->arrivals_end - nic->arrivals), taken = 0;
 
 	for (; taken < count; taken++) {
@@ -487,8 +579,12 @@ nic_receive_faulty(struct host *host, struct nic *nic)
 static bool
 nic_send_faulty(struct host *host, struct nic *nic, const struct pkt *p, uint64_t *done_ps)
 {
-	const struct nic_dma dma = dma_of(nic);
+	const struct nic_dma dma = dma_of(nic, true);
+	uint64_t sent_ps;
 
+	nic->nic_faults.cable_ps = nic->nic_faults.line_ser_ps != NULL
+					   ? nic->ser_ps[p->wire_bytes] - nic->nic_faults.line_ser_ps[p->wire_bytes]
+					   : 0;
 	if (nic->nic_faults.failures & DEAF) {
 		lose(host, nic, p);
 		return false;
@@ -498,7 +594,12 @@ nic_send_faulty(struct host *host, struct nic *nic, const struct pkt *p, uint64_
 		host_drop(host, nic, p, REC_DROP_NO_ROUTE);
 		return false;
 	}
-	*done_ps = max_u64(*done_ps, host->now_ps + dma_ps(&dma, p));
+	sent_ps = host->now_ps + dma_ps(&dma, p);
+	if (sent_ps > *done_ps) {
+		nic->nic_faults.faulty_packets++;
+		nic->nic_faults.slow_ps += sent_ps - *done_ps;
+		*done_ps = sent_ps;
+	}
 	return true;
 }
 
@@ -508,6 +609,22 @@ embedded_fail_nic(struct node *node, uint16_t index, uint8_t failure, bool on)
 	struct nic *nic = &host_of(node)->nics[index];
 
 	nic->nic_faults.failures = on ? nic->nic_faults.failures | failure : nic->nic_faults.failures & (uint8_t)~failure;
+	nic->ailing = true; /* until a check finds nothing left */
+}
+
+void
+embedded_set_rate(struct node *node, uint16_t index, uint64_t rate_bps, uint64_t now_ps)
+{
+	struct sertables *sertables = host_of(node)->config.sertables;
+	uint64_t line_bps = topo_port_of(host_of(node)->config.topo, node->id, index)->rate_bps;
+	const struct sertable *table = sertables_get(sertables, rate_bps), *line = sertables_get(sertables, line_bps);
+	struct nic *nic = &host_of(node)->nics[index];
+
+	(void)now_ps;
+	if (table == NULL || line == NULL)
+		log_fatal("out of memory for a rate of a NIC of %s", node->topo->nodes[node->id].name);
+	nic->ser_ps = table->ps;
+	nic->nic_faults.line_ser_ps = rate_bps < line_bps ? line->ps : NULL;
 	nic->ailing = true; /* until a check finds nothing left */
 }
 
@@ -531,6 +648,9 @@ embedded_freeze(struct node *node, bool on, uint64_t now_ps)
 	host->now_ps = now_ps;
 	if (on)
 		return;
+	for (uint32_t i = 0; i < host->nsend; i++)
+		if (host->send[i].rc.ledger.on)
+			ledger_charge(&host->send[i].rc.ledger, LEDGER_NIC, now_ps);
 	/* What fell due meanwhile is due now. */
 	host->client_timer_ps = max_u64(host->client_timer_ps, now_ps);
 	host->rto_ps = max_u64(host->rto_ps, now_ps);
@@ -572,7 +692,7 @@ detach(struct nic *nic, const struct send_qp *qp)
 	set_bit(nic->ready, bit, has_bit(nic->ready, last));
 	set_bit(nic->ready, last, false);
 	nic->qps[bit] = nic->qps[last];
-	nic->qps[bit]->bit = (uint16_t)bit;
+	nic->qps[bit]->bit = bit;
 	for (uint32_t i = 0; i < 2; i++)
 		nic->last[i] = nic->last[i] < nic->nqps ? nic->last[i] : 0;
 }
@@ -583,7 +703,7 @@ attach(struct host *host, uint16_t to, struct send_qp *qp)
 	struct nic *nic = &host->nics[to];
 
 	qp->nic = to;
-	qp->bit = (uint16_t)nic->nqps;
+	qp->bit = nic->nqps;
 	nic->qps[nic->nqps++] = qp;
 	qp_look(host, qp, true);
 }
@@ -617,7 +737,9 @@ host_rebond(struct host *host)
 
 	for (uint16_t i = 0; i < host->node.nports; i++)
 		is_down[i] = host->nics[i].tx->down;
-	for (uint32_t f = 0; f < host->config.flows->count; f++) {
+	for (uint32_t k = host->config.shared->first_of[host->node.id];
+	     k < host->config.shared->first_of[host->node.id + 1]; k++) {
+		uint32_t f = host->config.shared->flows_of[k];
 		const struct flow *flow = &host->config.flows->flows[f];
 		const struct flow_slot *slot = host_slot(host, f);
 

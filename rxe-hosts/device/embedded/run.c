@@ -110,13 +110,26 @@ take_in(struct host *host, const struct window *window)
 		if (link_is_idle(rx, window->parity))
 			continue; /* the last window's are all handled */
 		link_receive(rx, window->parity);
-		uint32_t npkts = link_arrivals(rx, window->end_ps, &nic->arrivals);
-		uint32_t npauses = link_pauses(rx, window->end_ps, &nic->pauses);
-		nic->arrivals_end = nic->arrivals + npkts;
-		nic->pauses_end = nic->pauses + npauses;
+		nic->narrived = link_arrivals(rx, window->end_ps, &nic->arrivals);
+		nic->npauses = link_pauses(rx, window->end_ps, &nic->pauses);
+		nic->arrivals_end = nic->arrivals + nic->narrived;
+		nic->pauses_end = nic->pauses + nic->npauses;
 		if (__builtin_expect(nic->ailing, 0))
-			npkts = nic_receive_faulty(host, nic);
-		link_consume(rx, npkts, npauses);
+			nic->narrived = nic_receive_faulty(host, nic);
+	}
+}
+
+/* All that arrived in the window is handled. */
+static void
+consume(struct host *host)
+{
+	for (uint16_t i = 0; i < host->node.nports; i++) {
+		struct nic *nic = &host->nics[i];
+
+		if ((nic->narrived | nic->npauses) == 0)
+			continue;
+		link_consume(host->node.rx[i], nic->narrived, nic->npauses);
+		nic->narrived = nic->npauses = 0;
 	}
 }
 
@@ -168,12 +181,14 @@ run(struct node *node, const struct window *window)
 	take_in(host, window);
 	if (__builtin_expect(host->frozen, 0)) {
 		stand_still(host);
+		consume(host);
 		return;
 	}
 	if (host->node.nports == 1)
 		run_events_of_one(host, window->end_ps);
 	else
 		run_events(host, window->end_ps);
+	consume(host);
 	close_window(host, window);
 }
 
@@ -224,6 +239,7 @@ const struct node_ops embedded_node_ops = {
 	.pausing = embedded_pausing,
 	.link_changed = embedded_link_changed,
 	.expect_work = embedded_expect_work,
+	.set_rate = embedded_set_rate,
 	.fail_nic = embedded_fail_nic,
 	.slow_nic = embedded_slow_nic,
 	.freeze = embedded_freeze,
@@ -277,6 +293,7 @@ void
 host_fail_qp(struct host *host, struct send_qp *qp, const char *why)
 {
 	const struct flow *flow = &host->config.flows->flows[qp->flow];
+	struct send_times times;
 	struct rc_post post;
 	uint64_t acked_bytes;
 
@@ -288,7 +305,7 @@ host_fail_qp(struct host *host, struct send_qp *qp, const char *why)
 			 flow->src_qpn, flow->src_node, flow->dst_node, flow->sport, flow->dport, why,
 			 (unsigned long long)rc_send_acked_bytes(&qp->rc, &host->params));
 	}
-	while (rc_send_flush(&qp->rc, &host->params, &post, &acked_bytes)) {
+	while (rc_send_flush(&qp->rc, &host->params, &post, &times, &acked_bytes)) {
 		struct wc wc = {
 			.time_ps = host->now_ps,
 			.wr_id = post.wr_id,
@@ -296,7 +313,7 @@ host_fail_qp(struct host *host, struct send_qp *qp, const char *why)
 			.flow = qp->flow,
 			.retransmits = post.retransmits,
 			.opcode = WC_ERROR,
-			.times = post.times,
+			.times = times,
 		};
 
 		host->open--;

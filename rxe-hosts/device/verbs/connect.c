@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "rxe-hosts/device/verbs/host.h"
+#include "rxe-hosts/device/verbs/label.h"
 
 #define CONNECT_MAGIC 0x3158524fU /* "ORX1" */
 

@@ -7,6 +7,7 @@
 #include "common/units.h"
 #include "common/wire/roce.h"
 #include "rxe-hosts/device/verbs/host.h"
+#include "rxe-hosts/device/verbs/label.h"
 
 #define CQ_BURST 32
 
@@ -290,7 +291,7 @@ verbs_completions(void *ctx, uint32_t events)
 		verbs_fail(host, true, "%s: the completion queue is of no use any more", verbs_host_name(host));
 }
 
-/* RTT probes of the flows that this host sends: why and how, see rtt.h. */
+/* RTT probes of the flows that this host sends: why and how, see stamps.h. */
 
 /*
  * A kernel on busy cores works in bursts: the data in flight has to last until its next turn, about 20 ms at 40 Mbps.

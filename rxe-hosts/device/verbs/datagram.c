@@ -21,7 +21,34 @@ struct ud_contents {
 	uint32_t flow;
 };
 
+/* The QP of UD SENDs; created at the first request. */
+struct verbs_ud {
+	struct ibv_qp *qp;
+	struct ibv_mr *mr;
+	uint8_t *memory; /* VERBS_UD_SLOTS to send, as many to receive, of slot_bytes each */
+	uint32_t slot_bytes;
+	uint32_t posted, left; /* counted: their slots follow each other, as a QP's completions do */
+	struct {
+		struct datagram datagram;
+		struct ibv_ah *ah;
+	} sends[VERBS_UD_SLOTS];
+};
+
+/* Entry of received control packets, by kind. */
+struct verbs_control_socket {
+	struct verbs_host *host;
+	const struct control_kind *kind; /* NULL: none */
+	struct loop_watch watch;
+	int fd;
+};
+
+struct verbs_datagrams {
+	struct verbs_control_socket control_in[PKT_TYPES];
+	struct verbs_ud ud;
+};
+
 static int verbs_send_control(struct verbs_host *host, const struct datagram *datagram);
+static void ud_fini(struct verbs_host *host);
 
 static uint8_t *
 slot_at(const struct verbs_ud *ud, uint32_t slot)
@@ -69,7 +96,7 @@ make(struct verbs_host *host)
 		.qp_type = IBV_QPT_UD,
 		.sq_sig_all = 1,
 	};
-	struct verbs_ud *ud = &host->ud;
+	struct verbs_ud *ud = &host->datagrams->ud;
 	int rc;
 
 	ud->slot_bytes = VERBS_GRH_BYTES + host->config.params->mtu_bytes;
@@ -90,18 +117,18 @@ int64_t
 verbs_ud_qpn(struct device *dev)
 {
 	struct verbs_host *host = verbs_of(dev);
-	int rc = host->ud.qp == NULL ? make(host) : 0;
+	int rc = host->datagrams->ud.qp == NULL ? make(host) : 0;
 
 	if (rc == 0)
-		return host->ud.qp->qp_num;
-	verbs_ud_fini(host);
+		return host->datagrams->ud.qp->qp_num;
+	ud_fini(host);
 	return rc;
 }
 
-void
-verbs_ud_fini(struct verbs_host *host)
+static void
+ud_fini(struct verbs_host *host)
 {
-	struct verbs_ud *ud = &host->ud;
+	struct verbs_ud *ud = &host->datagrams->ud;
 
 	if (ud->qp != NULL)
 		ibv_destroy_qp(ud->qp);
@@ -118,7 +145,7 @@ post_ud(struct verbs_host *host, const struct datagram *datagram)
 {
 	const struct flow *flow = &host->config.flows->flows[datagram->flow];
 	const struct ud_contents contents = { htobe32(datagram->flow) };
-	struct verbs_ud *ud = &host->ud;
+	struct verbs_ud *ud = &host->datagrams->ud;
 	uint32_t slot = ud->posted % VERBS_UD_SLOTS;
 	struct ibv_ah_attr address;
 	struct ibv_sge sge = { .addr = (uintptr_t)slot_at(ud, slot), .length = datagram->bytes, .lkey = ud->mr->lkey };
@@ -169,7 +196,7 @@ verbs_post_datagram(struct device *dev, const struct datagram *datagram)
 void
 verbs_ud_sent(struct verbs_host *host, bool left)
 {
-	struct verbs_ud *ud = &host->ud;
+	struct verbs_ud *ud = &host->datagrams->ud;
 	uint32_t slot = ud->left++ % VERBS_UD_SLOTS;
 	struct datagram *datagram = &ud->sends[slot].datagram;
 
@@ -191,11 +218,11 @@ verbs_ud_received(struct verbs_host *host, const struct ibv_wc *wc)
 	bool ours;
 
 	if (wc->byte_len >= VERBS_GRH_BYTES + sizeof(contents))
-		memcpy(&contents, slot_at(&host->ud, VERBS_UD_SLOTS + slot) + VERBS_GRH_BYTES, sizeof(contents));
+		memcpy(&contents, slot_at(&host->datagrams->ud, VERBS_UD_SLOTS + slot) + VERBS_GRH_BYTES, sizeof(contents));
 	datagram.flow = be32toh(contents.flow);
 	ours = wc->byte_len >= VERBS_GRH_BYTES + sizeof(contents) && datagram.flow < host->config.flows->count &&
 	       host->config.flows->flows[datagram.flow].dst_node == host->config.node;
-	if (post_room(&host->ud, slot) != 0)
+	if (post_room(&host->datagrams->ud, slot) != 0)
 		verbs_fail(host, true, "%s: cannot post a receive for datagrams", verbs_host_name(host));
 	if (ours && host->client.received != NULL)
 		host->client.received(host->client.ctx, &datagram, verbs_now_ps(host));
@@ -341,22 +368,31 @@ listen_on(struct verbs_host *host, struct verbs_control_socket *at, struct err *
 }
 
 int
-verbs_control_init(struct verbs_host *host, struct err *err)
+verbs_datagrams_init(struct verbs_host *host, struct err *err)
 {
 	int rc = 0;
 
+	host->datagrams = calloc(1, sizeof(*host->datagrams));
+	if (host->datagrams == NULL)
+		return err_set(err, -ENOMEM, "no memory for datagrams");
 	for (uint8_t type = 0; type < PKT_TYPES && rc == 0; type++) {
-		host->control_in[type].kind = arrived[type] != NULL ? control_of_type(type) : NULL;
-		if (host->control_in[type].kind != NULL)
-			rc = listen_on(host, &host->control_in[type], err);
+		struct verbs_control_socket *at = &host->datagrams->control_in[type];
+
+		at->kind = arrived[type] != NULL ? control_of_type(type) : NULL;
+		if (at->kind != NULL)
+			rc = listen_on(host, at, err);
 	}
 	return rc;
 }
 
 void
-verbs_control_fini(struct verbs_host *host)
+verbs_datagrams_fini(struct verbs_host *host)
 {
+	if (host->datagrams == NULL)
+		return;
+	ud_fini(host);
 	for (uint8_t type = 0; type < PKT_TYPES; type++)
-		if (host->control_in[type].kind != NULL && host->control_in[type].fd >= 0)
-			close(host->control_in[type].fd);
+		if (host->datagrams->control_in[type].kind != NULL && host->datagrams->control_in[type].fd >= 0)
+			close(host->datagrams->control_in[type].fd);
+	free(host->datagrams);
 }

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Making, opening and running a host with its own RDMA device. */
 #include "rxe-hosts/device/verbs/host.h"
+#include "rxe-hosts/device/verbs/label.h"
 
 #include <assert.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -173,7 +176,6 @@ verbs_host_create(const struct verbs_config *config, struct err *err)
 		host->config = *config;
 		host->dev = (struct device){ .ops = &verbs_device_ops, .own_background = true };
 		host->timer_ps = TIME_NEVER;
-		host->pool.tap.fd = host->pool.icmp = host->pool.raw = -1;
 		recbuf_init(&host->records, config->node);
 		for (int i = 0; i < VERBS_COUNTERS; i++)
 			host->counter_fds[i] = -1;
@@ -186,7 +188,7 @@ verbs_host_create(const struct verbs_config *config, struct err *err)
 	if (rc == 0)
 		rc = open_queues(host, err);
 	if (rc == 0)
-		rc = verbs_control_init(host, err);
+		rc = verbs_datagrams_init(host, err);
 	if (rc == 0) {
 		verbs_counters_init(host);
 		return host;
@@ -212,7 +214,7 @@ verbs_host_destroy(struct verbs_host *host)
 	}
 	if (host->listener != NULL)
 		rdma_destroy_id(host->listener);
-	verbs_ud_fini(host);
+	verbs_datagrams_fini(host);
 	verbs_pool_fini(host);
 	if (host->cq != NULL)
 		ibv_destroy_cq(host->cq);
@@ -223,7 +225,6 @@ verbs_host_destroy(struct verbs_host *host)
 		ibv_dealloc_pd(host->pd);
 	if (host->cm != NULL)
 		rdma_destroy_event_channel(host->cm);
-	verbs_control_fini(host);
 	verbs_counters_fini(host);
 	recbuf_fini(&host->records);
 	free(host->slot_of);
@@ -403,6 +404,12 @@ reset_qp(struct device *dev, uint32_t flow)
 }
 
 static void
+query_times(const struct device *dev, uint32_t flow, struct send_times *times)
+{
+	*times = (struct send_times){ .rtt = verbs_out_of(verbs_of(dev), flow)->rtt.confirmed };
+}
+
+static void
 query_qp(const struct device *dev, uint32_t flow, struct qp_state *state)
 {
 	struct verbs_host *host = verbs_of(dev);
@@ -412,7 +419,6 @@ query_qp(const struct device *dev, uint32_t flow, struct qp_state *state)
 	*state = (struct qp_state){
 		.acked_bytes = out->outbox.acked_bytes,
 		.last_rtt_ps = rtt_confirmed_ps(&out->rtt),
-		.times.rtt = out->rtt.confirmed,
 	};
 	if (!verbs_outbox_open(&out->outbox))
 		return;
@@ -449,6 +455,7 @@ const struct device_ops verbs_device_ops = {
 	.post_receive = post_receive,
 	.reset_qp = reset_qp,
 	.query_qp = query_qp,
+	.query_times = query_times,
 	.path_rtt = verbs_path_rtt,
 	.post_datagram = verbs_post_datagram,
 	.ud_qpn = verbs_ud_qpn,
@@ -572,17 +579,79 @@ static const struct {
 	{ "local_ack_timeout_err", true },
 };
 
+#define COUNTER_PATH 512
+
+static void
+counters_path(const struct verbs_host *host, const char *name, char path[COUNTER_PATH])
+{
+	snprintf(path, COUNTER_PATH, "/sys/class/infiniband/%s/ports/%u/hw_counters/%s", verbs_host_name(host), host->port,
+		 name);
+}
+
+/* Files that hold a number. mlx5's lifespan is how old the others may be, in ms. */
+static bool
+read_counter(const char *path, const char *name, struct manage_counter *counter)
+{
+	FILE *file = strcmp(name, "lifespan") != 0 && strlen(name) < sizeof(counter->name) ? fopen(path, "re") : NULL;
+	bool is_number;
+
+	if (file == NULL)
+		return false;
+	*counter = (struct manage_counter){ 0 };
+	strcpy(counter->name, name);
+	is_number = fscanf(file, "%" SCNu64, &counter->value) == 1;
+	fclose(file);
+	return is_number;
+}
+
+/* @param list  [MANAGE_COUNTERS] set, by name. @return how many */
+static uint32_t
+read_counters(const struct verbs_host *host, struct manage_counter *list)
+{
+	struct dirent **entries = NULL;
+	uint32_t used = 0;
+	char path[COUNTER_PATH];
+	int count;
+
+	counters_path(host, "", path);
+	count = scandir(path, &entries, NULL, alphasort);
+	for (int i = 0; i < count; i++) {
+		counters_path(host, entries[i]->d_name, path);
+		if (used < MANAGE_COUNTERS && entries[i]->d_name[0] != '.' &&
+		    read_counter(path, entries[i]->d_name, &list[used]))
+			used++;
+		free(entries[i]);
+	}
+	free(entries);
+	return used;
+}
+
+uint32_t
+verbs_host_device_counters(const struct verbs_host *host, struct manage_counter *list)
+{
+	uint32_t count = read_counters(host, list), first = 0;
+
+	/* Both lists are by name. */
+	for (uint32_t i = 0; i < count; i++) {
+		while (first < host->nfirst_counters && strcmp(host->first_counters[first].name, list[i].name) < 0)
+			first++;
+		if (first < host->nfirst_counters && strcmp(host->first_counters[first].name, list[i].name) == 0)
+			list[i].value -= host->first_counters[first].value;
+	}
+	return count;
+}
+
 static void
 verbs_counters_init(struct verbs_host *host)
 {
 	for (int i = 0; i < VERBS_COUNTERS; i++) {
-		char path[256];
+		char path[COUNTER_PATH];
 
-		snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports/%u/hw_counters/%s", verbs_host_name(host),
-			 host->port, counters[i].name);
+		counters_path(host, counters[i].name, path);
 		host->counter_fds[i] = open(path, O_RDONLY | O_CLOEXEC);
 	}
 	host->first_resent = verbs_resent(host, 0);
+	host->nfirst_counters = read_counters(host, host->first_counters);
 }
 
 static void

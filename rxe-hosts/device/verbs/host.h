@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The inside of a host with its own RDMA device, shared by the files of this folder. */
+/*
+ * A host with its own RDMA device: its flows' connections, and the device's memory, queues and clock. host.c owns the
+ * host and its device, connect.c the connections, data.c the messages over them, datagram.c and pool.c their datagrams;
+ * each calls the others by the functions below. What datagram.c and pool.c keep is their own.
+ */
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -7,71 +11,21 @@
 #include <stddef.h>
 #include <sys/epoll.h>
 
-#include "common/control.h"
 #include "common/record/buffer.h"
 #include "rxe-hosts/device/device.h"
-#include "rxe-hosts/device/verbs/label.h"
 #include "rxe-hosts/device/verbs/loop.h"
 #include "rxe-hosts/device/verbs/outbox.h"
 #include "rxe-hosts/device/verbs/stamps.h"
 #include "rxe-hosts/device/verbs/verbs.h"
 
-/*
- * UD SENDs with contents, by any UDP source port that a flow of this host has (R-Pingmesh's probes). One QP receives,
- * whose number the peers know; one QP per port sends. An RNIC takes the port from the address handle's flow label, so
- * that one QP sends by all ports. rdma_rxe gives a UD QP the port that its number hashes to, so that QPs are opened,
- * one number after the other, until each port has one. The immediate identifies flow and direction of a datagram: a
- * completion has no ports.
- */
-
-#define VERBS_POOL_SENDS 256 /* datagrams that wait to leave */
-#define VERBS_POOL_EXPIRING 64
-#define VERBS_POOL_QUEUE 8 /* of them on the QP of one port */
-
-/* A datagram with a TTL, until a switch reports that it ended there. */
-struct verbs_expiring {
-	struct datagram datagram;
-	uint16_t number; /* its PSN, and IP identification */
-	bool is_kept;
-	uint8_t contents[DEVICE_UD_BYTES];
-};
-
-struct verbs_pool {
-	struct verbs_ports ports;
-	bool by_label;           /* ports[0] sends by all */
-	struct ibv_qp **senders; /* [ports.count] */
-	struct ibv_srq *srq;     /* of those that only send: they need no queue of their own */
-	struct ibv_qp *qp;       /* receives */
-	struct ibv_comp_channel *events;
-	struct ibv_cq *cq;
-	struct loop_watch watch;
-	struct ibv_mr *mr;
-	uint8_t *memory;     /* VERBS_POOL_SENDS to send, behind them `receives` with their GRHs */
-	struct ibv_ah **ahs; /* [2 * flows] of a flow, and of its replies */
-	struct datagram sends[VERBS_POOL_SENDS];
-	uint16_t free_sends[VERBS_POOL_SENDS];
-	uint32_t nfree_sends;
-	uint32_t *read; /* [receives] slots whose contents are read, and that are not posted again yet */
-	uint32_t receives, nread;
-	struct verbs_expiring expiring[VERBS_POOL_EXPIRING]; /* the last of them */
-	uint32_t nexpiring;                                  /* counted */
-	int icmp, raw;                                       /* sockets of their reports and their packets; -1: none */
-	struct loop_watch icmp_watch;
-	struct tap tap;     /* of soft-RoCE: times of the kernel */
-	uint64_t strange;   /* datagrams that are of no flow of this host */
-	uint64_t unstamped; /* datagrams timed by this program, not by the kernel */
-};
-
+#define VERBS_UD_SLOTS 16 /* datagrams that wait to leave, and room for the same number of received ones */
+#define VERBS_UD_QKEY 0x11111111
+#define VERBS_GRH_BYTES 40 /* precedes a received datagram; for RoCE v2 over IPv4 the IP header at its end */
 #define VERBS_TICK_NS 1000000ull
 #define VERBS_CM_PORT 18515
 #define VERBS_CM_TIMEOUT_MS 3000
 #define VERBS_CM_ATTEMPTS 5
 #define VERBS_COUNTERS 4
-#define VERBS_UD_SLOTS 16 /* datagrams that wait to leave, and room for the same number of received ones */
-#define VERBS_UD_QKEY 0x11111111
-#define VERBS_GRH_BYTES 40          /* precedes a received datagram; for RoCE v2 over IPv4 the IP header at its end */
-#define VERBS_IMM_REPLY 0x80000000u /* of the immediate of datagrams with contents; the flow is in the other bits */
-#define VERBS_POOL_RECEIVE_BYTES (VERBS_GRH_BYTES + DEVICE_UD_BYTES)
 #define VERBS_COUNTERS_AGE_NS 100000000ull /* while it runs */
 
 /* Purpose of a connection: also in the low bits of a work request's id, the flow's slot above them. */
@@ -125,26 +79,8 @@ struct verbs_in {
 	bool mirrored;
 };
 
-/* Entry of received control packets, by kind. */
-struct verbs_control_socket {
-	struct verbs_host *host;
-	const struct control_kind *kind; /* NULL: none */
-	struct loop_watch watch;
-	int fd;
-};
-
-/* The QP of UD SENDs; created at the first request. */
-struct verbs_ud {
-	struct ibv_qp *qp;
-	struct ibv_mr *mr;
-	uint8_t *memory; /* VERBS_UD_SLOTS to send, as many to receive, of slot_bytes each */
-	uint32_t slot_bytes;
-	uint32_t posted, left; /* counted: their slots follow each other, as a QP's completions do */
-	struct {
-		struct datagram datagram;
-		struct ibv_ah *ah;
-	} sends[VERBS_UD_SLOTS];
-};
+struct verbs_datagrams;
+struct verbs_pool;
 
 struct verbs_host {
 	struct device dev;
@@ -182,9 +118,10 @@ struct verbs_host {
 	int counter_fds[VERBS_COUNTERS];          /* of the device's retransmissions; -1 */
 	struct verbs_resent first_resent, resent; /* when it was opened; as read last, at: */
 	uint64_t resent_ns;
-	struct verbs_control_socket control_in[PKT_TYPES];
-	struct verbs_ud ud;
-	struct verbs_pool pool;
+	struct manage_counter first_counters[MANAGE_COUNTERS]; /* [nfirst_counters] all of the device, when it was opened */
+	uint32_t nfirst_counters;
+	struct verbs_datagrams *datagrams; /* of datagram.c */
+	struct verbs_pool *pool;           /* of pool.c; NULL: no UD QP with contents was opened */
 	struct verbs_counters count;
 	char error[256];
 };
@@ -241,29 +178,22 @@ void verbs_probes_run(struct verbs_host *host, uint64_t now_ns);
 uint64_t verbs_probes_next_ns(const struct verbs_host *host);
 bool verbs_path_rtt(const struct device *dev, uint32_t flow, struct path_rtt *rtt);
 
-/* datagram.c */
-int verbs_control_init(struct verbs_host *host, struct err *err);
-void verbs_control_fini(struct verbs_host *host);
+/* datagram.c: UD SENDs that carry a flow and an immediate only, and control packets */
+int verbs_datagrams_init(struct verbs_host *host, struct err *err);
+/* Also of a host that has none. */
+void verbs_datagrams_fini(struct verbs_host *host);
 
 int verbs_post_datagram(struct device *dev, const struct datagram *datagram);
 int64_t verbs_ud_qpn(struct device *dev);
-void verbs_ud_fini(struct verbs_host *host);
 /* The oldest datagram posted is over. @param left  else it was given up */
 void verbs_ud_sent(struct verbs_host *host, bool left);
 void verbs_ud_received(struct verbs_host *host, const struct ibv_wc *wc);
 /* RESET to INIT, RTR and RTS (IBTA 10.3.1). @return 0 or negative errno */
 int verbs_ud_start(const struct verbs_host *host, struct ibv_qp *qp);
 
-/* pool.c */
+/* pool.c: UD SENDs with contents */
 int64_t verbs_ud_open(struct device *dev, uint16_t nic, uint32_t receives);
 void verbs_pool_fini(struct verbs_host *host);
-
-static inline uint32_t
-verbs_pool_imm(const struct datagram *datagram)
-{
-	return datagram->flow | (datagram->reply ? VERBS_IMM_REPLY : 0);
-}
-
 int verbs_pool_post(struct verbs_host *host, const struct datagram *datagram);
 void verbs_ud_receive(struct device *dev, uint16_t nic);
 

@@ -13,7 +13,62 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "rxe-hosts/device/verbs/host.h"
+#include "rxe-hosts/device/verbs/label.h"
 #include "rxe-hosts/device/verbs/raw_ud.h"
+
+/*
+ * UD SENDs with contents, by any UDP source port that a flow of this host has (R-Pingmesh's probes). One QP receives,
+ * whose number the peers know; one QP per port sends. An RNIC takes the port from the address handle's flow label, so
+ * that one QP sends by all ports. rdma_rxe gives a UD QP the port that its number hashes to, so that QPs are opened,
+ * one number after the other, until each port has one. The immediate identifies flow and direction of a datagram: a
+ * completion has no ports.
+ */
+
+#define VERBS_IMM_REPLY 0x80000000u /* of the immediate of datagrams with contents; the flow is in the other bits */
+#define VERBS_POOL_SENDS 256        /* datagrams that wait to leave */
+#define VERBS_POOL_EXPIRING 64
+#define VERBS_POOL_RECEIVE_BYTES (VERBS_GRH_BYTES + DEVICE_UD_BYTES)
+#define VERBS_POOL_QUEUE 8 /* of them on the QP of one port */
+
+/* A datagram with a TTL, until a switch reports that it ended there. */
+struct verbs_expiring {
+	struct datagram datagram;
+	uint16_t number; /* its PSN, and IP identification */
+	bool is_kept;
+	uint8_t contents[DEVICE_UD_BYTES];
+};
+
+struct verbs_pool {
+	struct verbs_ports ports;
+	bool by_label;           /* ports[0] sends by all */
+	struct ibv_qp **senders; /* [ports.count] */
+	struct ibv_srq *srq;     /* of those that only send: they need no queue of their own */
+	struct ibv_qp *qp;       /* receives */
+	struct ibv_comp_channel *events;
+	struct ibv_cq *cq;
+	struct loop_watch watch;
+	struct ibv_mr *mr;
+	uint8_t *memory;     /* VERBS_POOL_SENDS to send, behind them `receives` with their GRHs */
+	struct ibv_ah **ahs; /* [2 * flows] of a flow, and of its replies */
+	struct datagram sends[VERBS_POOL_SENDS];
+	uint16_t free_sends[VERBS_POOL_SENDS];
+	uint32_t nfree_sends;
+	uint32_t *read; /* [receives] slots whose contents are read, and that are not posted again yet */
+	uint32_t receives, nread;
+	struct verbs_expiring expiring[VERBS_POOL_EXPIRING]; /* the last of them */
+	uint32_t nexpiring;                                  /* counted */
+	int icmp, raw;                                       /* sockets of their reports and their packets; -1: none */
+	struct loop_watch icmp_watch;
+	struct tap tap;     /* of soft-RoCE: times of the kernel */
+	uint64_t strange;   /* datagrams that are of no flow of this host */
+	uint64_t unstamped; /* datagrams timed by this program, not by the kernel */
+};
+
+static inline uint32_t
+imm_of(const struct datagram *datagram)
+{
+	return datagram->flow | (datagram->reply ? VERBS_IMM_REPLY : 0);
+}
 
 static int verbs_pool_room(struct verbs_host *host, uint32_t slot);
 static void verbs_pool_completions(void *ctx, uint32_t events);
@@ -44,7 +99,7 @@ rxe_netdev(const struct verbs_host *host, char name[IF_NAMESIZE])
 static void
 open_tap(struct verbs_host *host, const char *netdev)
 {
-	int rc = tap_open(&host->pool.tap, netdev);
+	int rc = tap_open(&host->pool->tap, netdev);
 
 	if (rc != 0)
 		log_warning("%s: no times of the frames that cross %s: %s; those of completions are coarser",
@@ -55,9 +110,9 @@ static struct ibv_qp *
 create(const struct verbs_host *host, uint32_t sends, uint32_t receives)
 {
 	struct ibv_qp_init_attr init = {
-		.send_cq = host->pool.cq,
-		.recv_cq = host->pool.cq,
-		.srq = receives == 0 ? host->pool.srq : NULL,
+		.send_cq = host->pool->cq,
+		.recv_cq = host->pool->cq,
+		.srq = receives == 0 ? host->pool->srq : NULL,
 		.cap = { .max_send_wr = sends, .max_recv_wr = receives, .max_send_sge = 1, .max_recv_sge = 1 },
 		.qp_type = IBV_QPT_UD,
 		.sq_sig_all = 1,
@@ -70,7 +125,7 @@ create(const struct verbs_host *host, uint32_t sends, uint32_t receives)
 static int
 walk(struct verbs_host *host)
 {
-	struct verbs_pool *pool = &host->pool;
+	struct verbs_pool *pool = host->pool;
 	uint64_t began_ns = clock_now_ns();
 	uint32_t missing = pool->ports.count, opened = 0;
 
@@ -95,7 +150,7 @@ walk(struct verbs_host *host)
 static int
 make_senders(struct verbs_host *host)
 {
-	struct verbs_pool *pool = &host->pool;
+	struct verbs_pool *pool = host->pool;
 	struct ibv_srq_init_attr srq = { .attr = { .max_wr = 1, .max_sge = 1 } };
 	char netdev[IF_NAMESIZE];
 	int rc;
@@ -119,7 +174,7 @@ make_senders(struct verbs_host *host)
 static int
 make_queues(struct verbs_host *host, uint32_t receives)
 {
-	struct verbs_pool *pool = &host->pool;
+	struct verbs_pool *pool = host->pool;
 	size_t bytes = (size_t)VERBS_POOL_SENDS * DEVICE_UD_BYTES + (size_t)receives * VERBS_POOL_RECEIVE_BYTES;
 
 	pool->receives = receives;
@@ -142,7 +197,7 @@ make_queues(struct verbs_host *host, uint32_t receives)
 static int
 make(struct verbs_host *host, uint32_t receives)
 {
-	int rc = verbs_ports_init(&host->pool.ports, host->config.flows, host->config.node);
+	int rc = verbs_ports_init(&host->pool->ports, host->config.flows, host->config.node);
 
 	if (rc == 0)
 		rc = make_queues(host, receives);
@@ -155,7 +210,7 @@ make(struct verbs_host *host, uint32_t receives)
 static int
 receive(struct verbs_host *host)
 {
-	struct verbs_pool *pool = &host->pool;
+	struct verbs_pool *pool = host->pool;
 	int rc;
 
 	if (pool->qp != NULL)
@@ -172,22 +227,32 @@ int64_t
 verbs_ud_open(struct device *dev, uint16_t nic, uint32_t receives)
 {
 	struct verbs_host *host = verbs_of(dev);
-	int rc = host->pool.cq == NULL ? make(host, receives) : 0;
+	int rc;
+
+	if (host->pool == NULL) {
+		host->pool = calloc(1, sizeof(*host->pool));
+		if (host->pool == NULL)
+			return -ENOMEM;
+		host->pool->tap.fd = host->pool->icmp = host->pool->raw = -1;
+	}
+	rc = host->pool->cq == NULL ? make(host, receives) : 0;
 
 	if (rc == 0)
 		rc = receive(host);
 	if (rc == 0)
-		return host->pool.qp->qp_num;
+		return host->pool->qp->qp_num;
 	verbs_fail(host, true, "%s: no QPs for UD SENDs by %u UDP source ports: %s", verbs_host_name(host),
-		   host->pool.ports.count, strerror(-rc));
+		   host->pool->ports.count, strerror(-rc));
 	return rc;
 }
 
 void
 verbs_pool_fini(struct verbs_host *host)
 {
-	struct verbs_pool *pool = &host->pool;
+	struct verbs_pool *pool = host->pool;
 
+	if (pool == NULL)
+		return;
 	if (pool->qp != NULL)
 		ibv_destroy_qp(pool->qp);
 	for (uint32_t i = 0; pool->senders != NULL && i < pool->ports.count + 1u; i++)
@@ -211,6 +276,7 @@ verbs_pool_fini(struct verbs_host *host)
 	free(pool->memory);
 	free(pool->read);
 	free(pool->ahs);
+	free(pool);
 }
 
 /*
@@ -227,9 +293,9 @@ static uint64_t
 stamp_ps(struct verbs_host *host, uint32_t imm, const void *contents, uint16_t bytes, bool out, uint64_t otherwise_ps)
 {
 	const struct stamp_key key = stamp_key_of(imm, contents, bytes, out);
-	uint64_t time_ns = host->pool.tap.fd >= 0 ? stamps_take(host->pool.tap.stamps, &key) : 0;
+	uint64_t time_ns = host->pool->tap.fd >= 0 ? stamps_take(host->pool->tap.stamps, &key) : 0;
 
-	host->pool.unstamped += time_ns == 0;
+	host->pool->unstamped += time_ns == 0;
 	return time_ns != 0 ? run_clock_at_ps(host->config.clock, time_ns) : otherwise_ps;
 }
 
@@ -250,7 +316,7 @@ received_at(const struct verbs_pool *pool, uint32_t slot)
 static int
 verbs_pool_room(struct verbs_host *host, uint32_t slot)
 {
-	struct verbs_pool *pool = &host->pool;
+	struct verbs_pool *pool = host->pool;
 	struct ibv_sge sge = { .addr = (uintptr_t)received_at(pool, slot),
 			       .length = VERBS_POOL_RECEIVE_BYTES,
 			       .lkey = pool->mr->lkey };
@@ -264,7 +330,7 @@ verbs_ud_receive(struct device *dev, uint16_t nic)
 {
 	struct verbs_host *host = verbs_of(dev);
 
-	if (host->pool.nread != 0 && verbs_pool_room(host, host->pool.read[--host->pool.nread]) != 0)
+	if (host->pool->nread != 0 && verbs_pool_room(host, host->pool->read[--host->pool->nread]) != 0)
 		verbs_fail(host, true, "%s: cannot post a receive for datagrams", verbs_host_name(host));
 }
 
@@ -284,7 +350,7 @@ make_ah(const struct verbs_host *host, const struct datagram *datagram)
 static struct ibv_ah *
 ah_of(struct verbs_host *host, const struct datagram *datagram)
 {
-	struct ibv_ah **kept = &host->pool.ahs[2 * datagram->flow + datagram->reply];
+	struct ibv_ah **kept = &host->pool->ahs[2 * datagram->flow + datagram->reply];
 
 	if (*kept == NULL)
 		*kept = make_ah(host, datagram);
@@ -300,7 +366,7 @@ release(struct verbs_pool *pool, uint32_t slot)
 static int
 post(struct verbs_host *host, const struct datagram *datagram, uint32_t slot, uint32_t port)
 {
-	struct verbs_pool *pool = &host->pool;
+	struct verbs_pool *pool = host->pool;
 	struct datagram *send = &pool->sends[slot];
 	uint8_t *contents = pool->memory + (size_t)slot * DEVICE_UD_BYTES;
 	struct ibv_sge sge = { .addr = (uintptr_t)contents, .length = datagram->bytes, .lkey = pool->mr->lkey };
@@ -309,7 +375,7 @@ post(struct verbs_host *host, const struct datagram *datagram, uint32_t slot, ui
 		.sg_list = &sge,
 		.num_sge = 1,
 		.opcode = IBV_WR_SEND_WITH_IMM,
-		.imm_data = htobe32(verbs_pool_imm(datagram)),
+		.imm_data = htobe32(imm_of(datagram)),
 		.wr.ud = { .ah = ah_of(host, datagram), .remote_qpn = datagram->qpn, .remote_qkey = VERBS_UD_QKEY },
 	};
 	int rc;
@@ -330,12 +396,14 @@ post(struct verbs_host *host, const struct datagram *datagram, uint32_t slot, ui
 int
 verbs_pool_post(struct verbs_host *host, const struct datagram *datagram)
 {
-	struct verbs_pool *pool = &host->pool;
+	struct verbs_pool *pool = host->pool;
 	uint32_t port, slot;
 	int rc;
 
 	if (datagram->bytes == 0 || datagram->bytes > DEVICE_UD_BYTES)
 		return -EINVAL;
+	if (pool == NULL)
+		return -EADDRNOTAVAIL;
 	if (datagram->ttl != 0)
 		return verbs_trace_post(host, datagram);
 	port = pool->by_label ? 0 : verbs_ports_find(&pool->ports, host->config.flows->flows[datagram->flow].sport);
@@ -353,11 +421,11 @@ verbs_pool_post(struct verbs_host *host, const struct datagram *datagram)
 static void
 sent(struct verbs_host *host, uint32_t slot, bool left)
 {
-	struct datagram datagram = host->pool.sends[slot];
+	struct datagram datagram = host->pool->sends[slot];
 
-	datagram.left_ps = stamp_ps(host, verbs_pool_imm(&datagram), host->pool.memory + (size_t)slot * DEVICE_UD_BYTES,
+	datagram.left_ps = stamp_ps(host, imm_of(&datagram), host->pool->memory + (size_t)slot * DEVICE_UD_BYTES,
 				    datagram.bytes, true, datagram.left_ps);
-	release(&host->pool, slot);
+	release(host->pool, slot);
 	if (left && datagram.signaled && host->client.departed != NULL)
 		host->client.departed(host->client.ctx, &datagram);
 }
@@ -381,7 +449,7 @@ is_ours(const struct verbs_host *host, const struct datagram *datagram, const ui
 static void
 received(struct verbs_host *host, const struct ibv_wc *wc, uint32_t slot)
 {
-	const uint8_t *grh = received_at(&host->pool, slot);
+	const uint8_t *grh = received_at(host->pool, slot);
 	uint32_t imm = be32toh(wc->imm_data);
 	struct datagram datagram = {
 		.flow = imm & ~VERBS_IMM_REPLY,
@@ -392,10 +460,10 @@ received(struct verbs_host *host, const struct ibv_wc *wc, uint32_t slot)
 		.reply = imm & VERBS_IMM_REPLY,
 	};
 
-	host->pool.read[host->pool.nread++] = slot;
+	host->pool->read[host->pool->nread++] = slot;
 	if (!(wc->wc_flags & IBV_WC_WITH_IMM) || wc->byte_len < VERBS_GRH_BYTES || datagram.bytes > DEVICE_UD_BYTES ||
 	    !is_ours(host, &datagram, grh) || host->client.received == NULL) {
-		host->pool.strange++;
+		host->pool->strange++;
 		verbs_ud_receive(&host->dev, 0);
 		return;
 	}
@@ -412,13 +480,13 @@ verbs_pool_completions(void *ctx, uint32_t events)
 	void *cq_ctx;
 	int count;
 
-	if (ibv_get_cq_event(host->pool.events, &cq, &cq_ctx) != 0)
+	if (ibv_get_cq_event(host->pool->events, &cq, &cq_ctx) != 0)
 		return;
 	ibv_ack_cq_events(cq, 1);
 	if (ibv_req_notify_cq(cq, 0) != 0)
 		verbs_fail(host, true, "%s: no more completion events", verbs_host_name(host));
 	while ((count = ibv_poll_cq(cq, CQ_BURST, wcs)) > 0) {
-		tap_drain(&host->pool.tap); /* frames are seen before their completions */
+		tap_drain(&host->pool->tap); /* frames are seen before their completions */
 		verbs_look(host);
 		for (int i = 0; i < count; i++) {
 			uint32_t slot = (uint32_t)(wcs[i].wr_id >> 1);
@@ -445,7 +513,7 @@ verbs_pool_completions(void *ctx, uint32_t events)
 static int
 verbs_trace_post(struct verbs_host *host, const struct datagram *datagram)
 {
-	struct verbs_pool *pool = &host->pool;
+	struct verbs_pool *pool = host->pool;
 	const struct flow *flow = &host->config.flows->flows[datagram->flow];
 	struct verbs_expiring *kept = &pool->expiring[pool->nexpiring % VERBS_POOL_EXPIRING];
 	uint16_t number = (uint16_t)(pool->nexpiring % UINT16_MAX + 1); /* 0 would be the kernel's to choose */
@@ -460,7 +528,7 @@ verbs_trace_post(struct verbs_host *host, const struct datagram *datagram)
 		.dst_qpn = datagram->qpn,
 		.qkey = VERBS_UD_QKEY,
 		.psn = number,
-		.imm = verbs_pool_imm(datagram),
+		.imm = imm_of(datagram),
 		.contents = datagram->contents,
 		.bytes = datagram->bytes,
 	};
@@ -493,7 +561,7 @@ is_of(const struct verbs_host *host, const struct verbs_expiring *kept, const st
 static void
 report_hop(struct verbs_host *host, const struct icmp_expired *expired)
 {
-	struct verbs_pool *pool = &host->pool;
+	struct verbs_pool *pool = host->pool;
 
 	for (uint32_t i = 0; i < VERBS_POOL_EXPIRING; i++) {
 		struct verbs_expiring *kept = &pool->expiring[i];
@@ -519,7 +587,7 @@ icmp_ready(void *ctx, uint32_t events)
 	struct icmp_expired expired;
 	ssize_t got;
 
-	while ((got = recv(host->pool.icmp, bytes, sizeof(bytes), MSG_DONTWAIT)) >= 0) {
+	while ((got = recv(host->pool->icmp, bytes, sizeof(bytes), MSG_DONTWAIT)) >= 0) {
 		verbs_look(host);
 		if (icmp_expired_read(&expired, bytes, (size_t)got))
 			report_hop(host, &expired);
@@ -531,7 +599,7 @@ icmp_ready(void *ctx, uint32_t events)
 static int
 verbs_trace_open(struct verbs_host *host)
 {
-	struct verbs_pool *pool = &host->pool;
+	struct verbs_pool *pool = host->pool;
 
 	pool->icmp = socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_ICMP);
 	pool->raw = socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_RAW);
@@ -547,8 +615,8 @@ verbs_trace_open(struct verbs_host *host)
 static void
 verbs_trace_close(struct verbs_host *host)
 {
-	if (host->pool.icmp >= 0)
-		close(host->pool.icmp);
-	if (host->pool.raw >= 0)
-		close(host->pool.raw);
+	if (host->pool->icmp >= 0)
+		close(host->pool->icmp);
+	if (host->pool->raw >= 0)
+		close(host->pool->raw);
 }

@@ -96,3 +96,8 @@ uint64_t verbs_host_next_ns(const struct verbs_host *host);
 uint64_t verbs_host_acked_bytes(const struct verbs_host *host);
 /* Takes the kernel a while: not for every turn. */
 void verbs_host_count(struct verbs_host *host, struct verbs_counters *counters);
+/*
+ * All hw_counters of the device since it was opened, by name (rdma-statistic(8)). Takes the kernel a while.
+ * @param counters  [MANAGE_COUNTERS] set. @return how many
+ */
+uint32_t verbs_host_device_counters(const struct verbs_host *host, struct manage_counter *counters);

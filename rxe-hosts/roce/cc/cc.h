@@ -88,6 +88,8 @@ struct cc_ops {
 	/* A CNP, or an ACK that echoes a mark. */
 	void (*marked)(struct cc *cc, const struct cc_params *params, uint64_t now_ps);
 	void (*acked)(struct cc *cc, const struct cc_params *params, const struct cc_ack *ack);
+	/* While the rate is below the line's, before each packet: payload bytes sent since the last call. */
+	void (*sent)(struct cc *cc, const struct cc_params *params, uint32_t bytes);
 	void (*lost)(struct cc *cc, const struct cc_params *params, enum cc_loss loss, uint64_t now_ps);
 };
 

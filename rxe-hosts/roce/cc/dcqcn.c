@@ -30,9 +30,10 @@ static const struct cfg_field fields[] = {
 		  .doc = "period of rate decreases while notifications arrive"),
 	CFG_FIELD("increase_timer", CFG_TIME, FIELD(increase_timer_ps), .def = "900us",
 		  .doc = "period of rate increases since the last decrease"),
-	CFG_FIELD("byte_reset", CFG_BYTES, FIELD(byte_reset_bytes), .def = "0", .max = 1e12,
-		  .doc = "acknowledged payload after which the byte counter increases the rate beside the timer; 0: none, "
-			 "and stages follow the timer alone"),
+	CFG_FIELD(
+		"byte_reset", CFG_BYTES, FIELD(byte_reset_bytes), .def = "0", .max = 1e12,
+		.doc = "payload sent after which the byte counter increases the rate beside the timer; 0: none, and stages "
+		       "follow the timer alone"),
 	CFG_FIELD("ai", CFG_RATE, FIELD(ai_bps), .def = "50Mbps", .doc = "additive increase of the target rate"),
 	CFG_FIELD("hai", CFG_RATE, FIELD(hai_bps), .def = "100Mbps", .doc = "hyper increase of the target rate"),
 	CFG_FIELD("min_rate", CFG_RATE, FIELD(min_rate_bps), .def = "100Mbps", .doc = "lower bound of a QP's rate"),
@@ -208,20 +209,16 @@ raise_rate(struct cc *cc, struct dcqcn *s, const struct dcqcn_params *own)
 	return !settled;
 }
 
-/*
- * The byte counter. Hardware counts bytes that it sends; these are counted a round trip later, when they are acknowledged,
- * so that a sender that is paused or waits for its window counts none.
- */
+/* The byte counter. A sender that is paused or waits for its window counts nothing. */
 static void
-acked(struct cc *cc, const struct cc_params *params, const struct cc_ack *ack)
+sent(struct cc *cc, const struct cc_params *params, uint32_t bytes)
 {
 	const struct dcqcn_params *own = own_of(params);
 	struct dcqcn *s = (struct dcqcn *)cc->state;
 
 	if (s->increase_at_ps == TIME_NEVER)
 		return; /* at line rate, or before the first decrease */
-	advance(cc, params, ack->now_ps);
-	s->bytes += (uint64_t)ack->acked * params->payload_bytes;
+	s->bytes += bytes;
 	for (; s->bytes >= own->byte_reset_bytes && s->increase_at_ps != TIME_NEVER; s->bytes -= own->byte_reset_bytes) {
 		if (!raise_rate(cc, s, own))
 			s->increase_at_ps = TIME_NEVER;
@@ -237,7 +234,8 @@ decrease(struct cc *cc, struct dcqcn *s, const struct dcqcn_params *own)
 	uint64_t now_ps = s->decrease_at_ps;
 
 	update_alpha(s, own, now_ps);
-	if (own->clamp_target || s->stage != 0)
+	/* Unless nothing raised the rate since the last decrease (IEEE 802.1Qau 32.15: rpByteStage). */
+	if (own->clamp_target || s->stage != 0 || s->byte_stage != 0)
 		s->target_bps = cc->rate_bps;
 	cc->rate_bps = (uint64_t)((double)cc->rate_bps * (1 - s->alpha / 2));
 	if (cc->rate_bps < own->min_rate_bps)
@@ -265,5 +263,5 @@ static const struct cc_ops counting = {
 	.reset = reset,
 	.advance = advance,
 	.marked = marked,
-	.acked = acked,
+	.sent = sent,
 };

@@ -40,6 +40,8 @@ def programs(scratch):
     check(all(row["hops"] == row["against_hops"] and row["ratio"] > 0 and row["noise"] >= 0 for row in rows),
           "which does the same work", rows)
     check(all(row["slower"] == (row["ratio"] * (1 + row["noise"]) < result["bar"]) for row in rows), "a case is slower by ratio and noise", rows)
+    check(all(row["noisy"] == (0.9 * (1 + row["noise"]) > result["bar"]) for row in rows) and result["refused"] == [],
+          "and noisy where the noise could hide a tenth", result)
     check(done.returncode == (FAILED if slower else 0), "the exit code is of the rows", (done.returncode, slower))
 
     fast = program(scratch / "fast", f'{DPSWITCH} "$@" || exit\nout=$3\n'
@@ -48,13 +50,32 @@ def programs(scratch):
     check("3 of 3 cases are slower" in done.stderr and " slower" in done.stdout, "a program that is faster by far",
           (done.stdout, done.stderr))
 
+    older = program(scratch / "older", 'case "$*" in *.profile=*) echo "unknown key" >&2; exit 2;; esac\n'
+                    f'exec {DPSWITCH} "$@" --set switch.profile=ns3 --set host.profile=ns3')
+    done = fabric(*RINGS, "--against", older, "--json", expect=None)
+    check(all(row["hops"] == row["against_hops"] for row in json.loads(done.stdout)["cases"]) and "unknown" not in done.stderr,
+          "a program that knows no profiles has ns3's fabric", (done.stdout, done.stderr))
+
+    former = program(scratch / "former", f'case "$*" in *balancing*) echo "former: unknown" >&2; exit 2;; esac\nexec {DPSWITCH} "$@"')
+    done = fabric("--case", "ring", "--against", former, "--json", expect=None)
+    result = json.loads(done.stdout)
+    check(len(result["cases"]) == 6 and [row["case"] for row in result["refused"]] ==
+          [f"32x16 ring, {kind}" for kind in ("ecmp", "random", "round-robin", "adaptive")] and "former: unknown" not in done.stderr,
+          "cases that an older program refuses are named, and the others compared", (result, done.stderr))
+    done = fabric("--case", "32x16", "--against", former, expect=REFUSED)
+    check(refused(done, "refuses the scenario of every case", str(former.parent)), "a program that takes none", done.stderr)
+
     check(refused(fabric("--against", scratch / "none", expect=REFUSED), "--against", "No such file"), "a program that does not exist")
     alone = scratch / "alone"
     alone.mkdir()
     shutil.copy(fast, alone / "rocelab")
     check(refused(fabric("--against", alone / "rocelab", expect=REFUSED), "dpswitch is neither in"), "a program without its dpswitch")
-    failing = program(scratch / "failing", "exit 7")
-    check(refused(fabric("--against", failing, expect=FAILED), "K=4 ring", str(failing.parent), "status 7"), "a program that fails")
+    failing = program(scratch / "failing", "echo failing: why >&2; exit 7")
+    done = fabric("--against", failing, expect=FAILED)
+    check(refused(done, "K=4 ring", str(failing.parent), "status 7", "failing: why") and done.stderr.count("why") == 1,
+          "a program that fails", done.stderr)
+    done = fabric("--case", "incast", "--against", ROCELAB, expect=None)
+    check("ecn-behind-pfc" not in done.stderr, "a run's warning of its own scenario is not shown", done.stderr)
     silent = program(scratch / "silent", "exit 0")
     check(refused(fabric("--against", silent, expect=FAILED), "run.json"), "a program that writes nothing")
     other = program(scratch / "other", 'echo "{ \\"hops\\": 1 }" > "$3/run.json"')

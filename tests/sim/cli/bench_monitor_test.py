@@ -12,7 +12,7 @@ check(all(0 < c["ack_ns"] < c["step_ns"] and 0 < c["look_ns"] for c in cases), "
 records = [c["record_bytes"] for c in cases]
 check(records == sorted(records, reverse=True) and records[0] < 64, "records are packed", records)
 a_step = (last["memory_bytes"] - first["memory_bytes"]) / (last["steps"] - first["steps"])
-for c in cases if not SANITIZED else ():  # whose allocator tells nothing
+for c in cases if not SANITIZED else ():  # whose allocator reports nothing
     name = f"{c['ranks']} ranks"
     linear = first["memory_bytes"] + a_step * (c["steps"] - first["steps"])
     check(abs(c["memory_bytes"] - linear) < 128, f"{name}: {a_step:.0f} B of memory a step and a little", (c, linear))

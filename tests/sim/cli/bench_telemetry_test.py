@@ -5,7 +5,7 @@ held back and what was dropped; budgets bound the bytes; in virtual time all of 
 import json
 from harness import ROCELAB, SANITIZED, check, command
 
-COUNTS = ("made", "in_time", "held_back", "dropped", "bytes", "frames", "epochs", "run_s", "known_run_us")
+COUNTS = ("made", "in_time", "held_back", "dropped", "bytes", "frames", "epochs", "run_s", "known_run_us", "fullest_ms_bytes", "jain")
 
 
 def bench():
@@ -33,6 +33,9 @@ for case in limited:
     check(case["made"] == unlimited["made"], f"{name}: as much is made as without a budget", case)
     burst = max(budget(case) / 1000, 4096)
     check(case["bytes"] <= burst + budget(case) * case["run_s"], f"{name}: {case['bytes']} B are within it", case)
+    check(case["fullest_ms_bytes"] <= budget(case) / 1000 + 4608, f"{name}: no millisecond has more than the budget and a frame",
+          case["fullest_ms_bytes"])
+    check(0.5 < case["jain"] <= 1, f"{name}: no switch starves", case["jain"])
     enough = budget(case) >= unlimited["peak_bytes_s"]
     check((case["dropped"] + case["held_back"] == 0) == enough, f"{name}: something waits where less than the peak is allowed", case)
 received = [c["in_time"] + c["held_back"] for c in limited]
@@ -42,12 +45,12 @@ off, alarms, counts = first_run["volumes"]
 check(off["export"] == "off" and off["sent_bytes"] == 0 == off["port_bytes"] and off["ratio"] == 1 and
       off["counted_ns"] == 0, "the fabric without monitors", off)
 check(0 < alarms["sent_bytes"] < counts["sent_bytes"], "alarms are fewer bytes than all volumes", (alarms, counts))
-check(4000 < alarms["port_bytes"] == counts["port_bytes"] < 20000, "a monitor's memory does not depend on what it tells", alarms)
+check(4000 < alarms["port_bytes"] == counts["port_bytes"] < 20000, "a monitor's memory does not depend on what it reports", alarms)
 
 again_run = first_run if SANITIZED else bench()  # twice the same memory is no more to sanitizers
 again = again_run["cases"]
 check([row["sent_bytes"] for row in again_run["volumes"]] == [row["sent_bytes"] for row in first_run["volumes"]],
-      "what monitors tell repeats")
+      "what monitors report repeats")
 for first, second in zip(cases, again):
     if first["clock"] == "virtual":
         check(all(first[key] == second[key] for key in COUNTS), f"{first['policy']} at {first['budget']} B/s: counts repeat",

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """The analyzer's benchmark holds what the analyzer promises: 50 ms to a verdict, a million records a second. That the work
-grows in proportion is counted, see tests/unit/diag/work_test.c: times of a busy machine do not tell."""
+grows in proportion is counted, see tests/unit/diag/work_test.c: times of a busy machine prove nothing."""
 import json
 from harness import ROCELAB, SANITIZED, check, command, skip
 

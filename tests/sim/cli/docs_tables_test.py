@@ -27,7 +27,8 @@ for row in tables.telemetry_rows(ROCELAB):
 check(tables.congestion(ROCELAB) in tables.CONGESTION.read_text(encoding="utf-8"), "docs/congestion-control.md: what each makes of eight senders",
       anew)
 for page, made in ((tables.ENGINE, tables.volumes), (tables.PAGE, tables.monitors), (tables.BLAME, tables.blame),
-                   (tables.DIAGNOSIS, tables.peak), (tables.REPORT, tables.report)):
+                   (tables.DIAGNOSIS, tables.peak), (tables.REPORT, tables.report), (tables.PATHS, tables.advice),
+                   (tables.TRANSPORT, tables.in_vain)):
     check(made(ROCELAB) in page.read_text(encoding="utf-8"), f"{page.name}: {made.__name__}", (anew, made(ROCELAB)))
 reported = re.findall(r"^\| (.+?) \| `detection\.policy=", text, re.MULTILINE)
 check(reported == [name for name, *_ in tables.POLICIES], "and every policy has its row", reported)

@@ -62,7 +62,8 @@ def commands():
     check({words[1] for words in lines} == there, "docs/running.md has the commands of rocelab --help", there)
     for words in lines:
         for option in (word for word in words[2:] if word.startswith("--")):
-            check(re.search(rf"{option}\b", help_of(words[1])), f"rocelab {words[1]} has {option}", help_of(words[1]))
+            of = help_of(*words[1:3]) if words[1] in ("eval", "bench") else help_of(words[1])  # a kind may have its own
+            check(re.search(rf"{option}\b", of), f"rocelab {' '.join(words[1:3])} has {option}", of)
     for name in ("eval", "bench"):
         of = {kind for kind, text in kinds(f"Kinds of rocelab {name}:").items() if not text.startswith("family")}
         shown = {words[2] for words in lines if words[1] == name} - {"all"}

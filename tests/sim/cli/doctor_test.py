@@ -51,7 +51,7 @@ shutil.copy(BUILD / "rxe-hosts" / "guest" / "rxe-guest-init", place)
 (place / "dpswitch").write_text(STAND_IN)
 (place / "dpswitch").chmod(0o755)
 code, rows = ask("memif", "ring", "null", program=pathlib.Path(place) / "rocelab")
-check(code == 1 and rows["memif"]["missing"] == "words about memif", "what dpswitch says is told", rows)
+check(code == 1 and rows["memif"]["missing"] == "words about memif", "what dpswitch says is reported", rows)
 check("killed (signal 11" in rows["ring"]["missing"], "not of another port, where it says nothing", rows)
 check("in 15 s" in rows["null"]["missing"], "one that is stuck is not waited for", rows)
 

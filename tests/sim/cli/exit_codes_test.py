@@ -9,13 +9,14 @@ import sys
 import time
 
 from cases import fault, small
-from harness import (ANALYZER, BUILD, DPSWITCH, FINDING, INTERRUPTED, NOT_BEGUN, ROCELAB, SCENARIOS, SKIP, SOURCE, UNFINISHED,
+from harness import (ANALYZER, BUILD, DPSWITCH, FINDING, INTERRUPTED, NOT_BEGUN, ROCELAB, SCENARIOS, SKIP, SLOWER, SOURCE, UNFINISHED,
                      check, command, file_limit, rocelab, scratch, sets)
 
 PROGRAMS = ([ROCELAB], [DPSWITCH], [ANALYZER], [BUILD / "dpswitch" / "dpswitch-forward"], [BUILD / "rxe-hosts" / "rxe-host"],
             [BUILD / "rxe-hosts" / "pingmesh-controller"])
-COMMANDS = ("run", "diagnose", "topo", "explain", "trace", "blame", "eval", "bench", "doctor", "shell", "import")
-KINDS = ("counterfactual", "flowpulse", "flowtracer", "odd", "compare", "pingmesh")
+COMMANDS = ("run", "diagnose", "topo", "explain", "trace", "blame", "eval", "bench", "doctor", "shell", "import", "show", "compare", "list",
+            "query")
+KINDS = ("counterfactual", "flowpulse", "flowtracer", "hardware", "odd", "compare", "pingmesh")
 
 
 def rows(text):
@@ -25,7 +26,7 @@ def rows(text):
 
 def the_same_everywhere():
     table = rows(command(ROCELAB, "--help").stdout)
-    check(list(table) == [0, 1, 2, NOT_BEGUN, FINDING, UNFINISHED, SKIP, INTERRUPTED], "rocelab --help", table)
+    check(list(table) == [0, 1, 2, NOT_BEGUN, FINDING, UNFINISHED, SLOWER, SKIP, INTERRUPTED], "rocelab --help", table)
     asked = [*PROGRAMS, *([ROCELAB, c] for c in COMMANDS), *([ROCELAB, "eval", kind] for kind in KINDS), [ROCELAB, "trace", "--advise"]]
     for words in asked:
         check(rows(command(*words, "--help").stdout) == table, f"{words[0].name} {' '.join(words[1:])} --help has the table")

@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import pathlib
+import sqlite3
 import subprocess
 import time
 
@@ -13,7 +14,7 @@ from harness import (STALL_LIMIT_S, ROCELAB, SCENARIOS, Run, analyzer_page, chec
                      scratch, sets)
 
 RESULTS = ("verdict.json", "report.txt", "report.html", "waiting.dot", "provenance.dot", "run.json", "truth.json",
-           "steps.csv", "effective.cfg")
+           "steps.csv", "effective.cfg", "run.sqlite")
 LONG = (SCENARIOS / "ns3-allgather-100g.cfg", *sets(detection__policy="full-polling"))
 
 
@@ -46,10 +47,10 @@ def second_run():
         if later.poll() is not None or time.monotonic() > end:
             fail(f"the second run ended or hangs before it could be seen: {later.communicate()}")
         time.sleep(0.01)
-    seen = set(contents(out))
+    seen = set(contents(out)) - {"live", "live.lock"}    # of the second run
     later.terminate()
     later.communicate(timeout=STALL_LIMIT_S)
-    check(seen == {"records.bin", "effective.cfg", "notes.txt"}, "second run: nothing of the first is beside its recording",
+    check(seen == {"records.bin", "effective.cfg", ".run.sqlite.new", "notes.txt"}, "second run: nothing of the first is beside its recording",
           sorted(seen))
     after = contents(out)
     check("capture.pcapng" not in after and ".verdict.json.new" not in after, "second run: nor afterwards", sorted(after))
@@ -89,6 +90,8 @@ def whole(folder, name):
     for path in folder.iterdir():
         if path.suffix == ".json":
             json.loads(path.read_text())
+        elif path.suffix == ".sqlite":
+            check(sqlite3.connect(path).execute("PRAGMA quick_check").fetchall() == [("ok",)], f"{name}: {path.name} is whole")
         elif path.name != "records.bin":
             check(path.suffix[1:] in ends and path.read_text().endswith(ends[path.suffix[1:]]), f"{name}: {path.name} is whole")
 
@@ -96,14 +99,14 @@ def whole(folder, name):
 def full(name, out, done, why):
     """A run whose disk did not take all."""
     check(done.returncode == 1, f"{name}: exit code 1", (done.returncode, done.stderr))
-    check(why in done.stderr, f"{name}: told why", done.stderr)
+    check(why in done.stderr, f"{name}: reported with the reason", done.stderr)
     whole(out, name)
     check(not [path for path in out.iterdir() if path.name.endswith(".new")], f"{name}: nothing half done is left",
           sorted(out.iterdir()))
 
 
 def cut_recording(name, out, done, why):
-    check(f"records.bin is cut short: {why}" in done.stderr, f"{name}: the recording's cut is told", done.stderr)
+    check(f"records.bin is cut short: {why}" in done.stderr, f"{name}: the recording's cut is reported", done.stderr)
     if (out / "run.json").exists():
         check(Run(out).run["export"]["recording_lost"] != 0, f"{name}: in run.json", Run(out).run["export"])
     if (out / "verdict.json").exists():
@@ -128,9 +131,13 @@ def file_limits():
               sorted(out.iterdir()))
         if limit > sizes["effective.cfg"] and limit < sizes["records.bin"]:
             cut_recording(name, out, done, "File too large")
+    long = sets(detection__policy="full-polling", telemetry__epoch="100us")
+    reference = rocelab(SCENARIOS / "case-study.cfg", *long)
+    page, recording = len(analyzer_page(reference.dir)), (reference.dir / "records.bin").stat().st_size
+    check(page + 20_000 < recording, "a long recording: it is larger than the page", (page, recording))
     out = scratch()
-    done = command(ROCELAB, "run", SCENARIOS / "case-study.cfg", "--out", out, *sets(detection__policy="full-polling", telemetry__epoch="100us"),
-                   expect=None, preexec_fn=file_limit(200_000))
+    done = command(ROCELAB, "run", SCENARIOS / "case-study.cfg", "--out", out, *long, expect=None,
+                   preexec_fn=file_limit((page + recording) // 2))
     full("a long recording", out, done, "File too large")
     cut_recording("a long recording", out, done, "File too large")
     check((out / "verdict.json").exists(), "a long recording: the verdict, which does not need it, is there")
@@ -158,7 +165,7 @@ def one_diagnosis_or_the_other():
     run = rocelab(SCENARIOS / "incast.cfg")
     before = contents(run.dir)
     done = command(ROCELAB, "diagnose", run.dir, expect=1, preexec_fn=file_limit(100_000))
-    check("report.html: cannot be written: File too large" in done.stderr, "diagnose: told", done.stderr)
+    check("report.html: cannot be written: File too large" in done.stderr, "diagnose: reported", done.stderr)
     check(contents(run.dir) == before, "diagnose: the reports before stay", sorted(contents(run.dir)))
 
 
@@ -198,7 +205,7 @@ def busy_folder():
     before = contents(run.dir)
     for args in (("run", small(), "--out", run.dir), ("diagnose", run.dir), ("diagnose", run.dir, "--out", out)):
         done = command(ROCELAB, *args, expect=2)
-        check("another run writes there" in done.stderr, f"busy: {args[0]} is told", done.stderr)
+        check("another run writes there" in done.stderr, f"busy: {args[0]} is reported", done.stderr)
     check(contents(run.dir) == before, "busy: nothing is touched")
     check(not out.exists(), "busy: nothing is made")
     fcntl.flock(held, fcntl.LOCK_SH)

@@ -108,7 +108,7 @@ def a_second_signal():
     os.kill(run.pid, signal.SIGTERM)
     stdout, stderr = ended(run, "second signal")
     check(run.returncode == INTERRUPTED, "second signal: exit code", (run.returncode, stderr))
-    check(f"rocelab diagnose {out}" in stderr, "second signal: told what is left", stderr)
+    check(f"rocelab diagnose {out}" in stderr, "second signal: what is left is printed", stderr)
     end = time.monotonic() + STALL_LIMIT_S
     while [pid for pid in (fabric, analyzer) if (pathlib.Path("/proc") / str(pid)).exists()] and time.monotonic() < end:
         time.sleep(0.05)
@@ -136,7 +136,7 @@ def early():
             check(Run(out).run["end_reason"] == "interrupt", f"after {wait_s:.2f} s: a run that began ends in order", stderr)
         else:
             check(run.returncode == -signal.SIGTERM or (run.returncode == INTERRUPTED and "interrupted" in stderr),
-                  f"after {wait_s:.2f} s: told that it never began", (run.returncode, stderr))
+                  f"after {wait_s:.2f} s: it reports that it never began", (run.returncode, stderr))
 
 
 FRAIL_ANALYZER = """#!{python}
@@ -184,7 +184,7 @@ def analyzer_ends(until):
         return
     stdout, stderr = ended(run, f"before {until}")
     check(run.returncode == INTERRUPTED, f"before {until}: exit code", (run.returncode, stderr))
-    check("interrupted before the run began" in stderr, f"before {until}: told so", stderr)
+    check("interrupted before the run began" in stderr, f"before {until}: reported", stderr)
 
 
 def whoever_ignores_children():

@@ -64,7 +64,7 @@ def figures_of_a_slice():
           sorted(out.iterdir()))
     for name, words in expected.items():
         check(words in texts(out / f"{name}.svg"), f"{name} says \"{words}\"", texts(out / f"{name}.svg"))
-    check("fig12-threshold-detections: not measured" in done.stderr, "what is missing is told of", done.stderr)
+    check("fig12-threshold-detections: not measured" in done.stderr, "what is missing is reported", done.stderr)
 
     runs = [run for run in json.loads((directory / "runs.json").read_text())
             if (run["family"], run["policy"]) == ("contention", "vedrfolnir")]

@@ -49,7 +49,7 @@ def full_polling_changes_no_packet():
 
 
 def order_does_not_matter():
-    """Full polling with another policy, after it and before it; its cost is told in full each time."""
+    """Full polling with another policy, after it and before it; its cost is reported in full each time."""
     args = ("pfc-storm", "incast", "--cases", 1, "--scale", "0.02", "--policy")
     ours, polling = "vedrfolnir", "full-polling"
     together = scratch() / "together"

@@ -23,7 +23,7 @@ def graded():
         case = directory / str(row["seed"]) / row["group"] / "000"
         check(row["grade"] in ("right", "partly", "wrong", "unknown"), "graded", row)
         check((case / "case.cfg").exists() and (case / "run-0" / "verdict.json").exists(), "the case and its verdict stay", case)
-        check(len(row["suspects"]) >= 1 and row["time_ns"] > 0, "what each regains is told", row)
+        check(len(row["suspects"]) >= 1 and row["time_ns"] > 0, "what each regains is reported", row)
         # What all regain together is what reruns of all of them say; one alone is all of them.
         regained = row["time_ns"] - row["without_all_ns"]
         check(len(row["suspects"]) > 1 or row["suspects"][0]["regained_ns"] == regained, "one alone", row)

@@ -52,7 +52,7 @@ def pauses():
     flows = ", ".join(f'{{ src = "h{i}"; dst = "h0"; sport = {20000 + i}; bytes = "200KB"; }}' for i in range(1, 16))
     for kind in KINDS[1:]:
         scenario = scenario_file(TOPOLOGIES["three tiers"] + EPOCHS + ANY_ORDER + f'load_balancing = {{ kind = "{kind}"; }};\n'
-                                 + 'switch = { buffer = "400KB"; };\n' + f"flows = ( {flows} );\n")
+                                 + 'switch = { profile = "ns3"; buffer = "400KB"; };\n' + f"flows = ( {flows} );\n")
         runs = [dpswitch(scenario, "--lcores", lcores) for lcores in ("1", "2")]
         check(all(r.run["end_reason"] == "complete" for r in runs), f"incast, {kind}: completes, lossless")
         check(runs[0].run["fast_path_share"] < 1, f"incast, {kind}: ingresses crossed their thresholds")
@@ -97,7 +97,7 @@ def polarisation():
 def explained():
     scenario = scenario_file(TOPOLOGIES["leaf-spine"] + 'load_balancing = { kind = "adaptive"; };\n' + RING)
     reported = command(ROCELAB, "explain", scenario, "--flow", "h0,h2,49152,4791").stdout
-    check("adaptive, for example: one for every packet, of ports 3, 4, 5, 6" in reported, "explain tells the set", reported)
+    check("adaptive, for example: one for every packet, of ports 3, 4, 5, 6" in reported, "explain reports the set", reported)
 
 
 def refused():

@@ -133,7 +133,7 @@ def real_data():
 
 
 def control():
-    """Polling and notification packets, as many as the stream tells of."""
+    """Polling and notification packets, as many as the stream reports."""
     run = rocelab(small(fault("slow-host", host="b1", delay="1ms")), "--capture", "a1:1,a2:1,b1:1,b2:1")
     seen = capture(run)
     complete(run, seen, "control")
@@ -163,7 +163,7 @@ def bounds():
     out = scratch()
     done = command(DPSWITCH, small(), "--out", out, "--quiet", "--capture", "a1:1", *FAST, expect=1,
                    preexec_fn=file_limit(50_000))
-    check("capture.pcapng is cut short: file too large" in done.stderr.lower(), "a full disk is told", done.stderr)
+    check("capture.pcapng is cut short: file too large" in done.stderr.lower(), "a full disk is reported", done.stderr)
     check(Run(out, done).run["capture"]["errno"] == errno.EFBIG, "a full disk is in run.json", done.stderr)
 
 

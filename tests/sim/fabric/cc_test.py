@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Eight senders, one receiver, under every congestion control: queues, shares and goodput within what the papers promise,
-and the same bytes on one lcore and on two. Bounds are loose; packets are 1024 B, and the path without queues holds 72."""
+and the same bytes on one lcore and on two. Bounds are loose; packets are 1024 B, and the path without queues holds 72, a
+sender's window of the profile ns3."""
 import json
 import os
 
@@ -11,13 +12,14 @@ SCENARIO = SCENARIOS / "eight-to-one.cfg"
 ALGORITHMS = ("dcqcn", "hpcc", "swift", "timely", "none")
 SIZE = "1MB" if SANITIZED else "16MB"
 FLOWS = [arg for i in range(8) for arg in ("--set", f"flows.[{i}].bytes={SIZE}")]
+NS3 = sets(switch__profile="ns3", host__profile="ns3")
 PAYLOAD_GBPS = 100 * 1024 / 1106  # what 100 Gbps carry at most
 WINDOWS = 8 * 72                  # packets: what eight windows of a path's product hold
 
 
 def results(*args):
     env = dict(os.environ, ROCELAB=str(ROCELAB))
-    return json.loads(command(SOURCE / "scripts/cc-table", "--json", *FLOWS, *args, env=env).stdout)
+    return json.loads(command(SOURCE / "scripts/cc-table", "--json", *FLOWS, *NS3, *args, env=env).stdout)
 
 
 def deterministic():

@@ -38,12 +38,13 @@ MISCONFIGURED = {
     "acl": lambda rng: {"switch": rng.choice("ABST"), "src": rng.choice(HOSTS)},
     "missing-route": lambda rng: {"switch": rng.choice("ABST"), "dst": rng.choice(HOSTS)},
     "ecmp-imbalance": lambda rng: {"port": rng.choice(SWITCH_PORTS), "share": rng.choice((0.5, 1.0))},
+    "slow-receiver": lambda rng: {"port": f"{rng.choice(HOSTS)}:1", "rate": rng.choice(("1Gbps", "40Gbps"))},
     "pfc-headroom": lambda rng: {"port": rng.choice(SWITCH_PORTS), "pfc": rng.random() < 0.5},
 }
 
 
 KINDS = ("pfc-storm", "loss", "corruption", "link-down", "misroute", "blackhole", "fib-corruption", "slow-host", *MISCONFIGURED)
-LEFT_OUT = ("delay", "cpu-overload", "agent-restart")  # the last two act on agents of R-Pingmesh only
+LEFT_OUT = ("delay", "link-rate", "cpu-overload", "agent-restart")  # the last two act on agents of R-Pingmesh only
 
 
 def random_fault(rng):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""DPDK's telemetry socket tells what a running fabric's ports count, as dpdk-telemetry.py asks it, whole at any moment."""
+"""DPDK's telemetry socket reports what a running fabric's ports count, as dpdk-telemetry.py asks it, whole at any moment."""
 import contextlib
 import json
 import os
@@ -92,13 +92,13 @@ def incast():
         first = [telemetry.port(i) for i in range(len(ports))]
         fabric_goes_on(telemetry, 5e8)
         rows = [telemetry.port(i) for i in range(len(ports))]
-        check(all(row["fresh"] == 1 and row["name"] == name for row, name in zip(rows, ports)), "each is told of", rows)
+        check(all(row["fresh"] == 1 and row["name"] == name for row, name in zip(rows, ports)), "each is reported", rows)
         check(all(a["time_ns"] < b["time_ns"] for a, b in zip(first, rows)), "as of now", rows[0])
         busy = max(range(len(ports)), key=lambda i: rows[i][SAI + "IF_OUT_OCTETS"])
         rate = (rows[busy][SAI + "IF_OUT_OCTETS"] - first[busy][SAI + "IF_OUT_OCTETS"]) * 8e9 / (
             rows[busy]["time_ns"] - first[busy]["time_ns"])
         check(0.8 * 200e6 < rate <= 1.01 * 200e6, "the bottleneck sends at its rate", rate)
-        check(rows[busy]["speed_bps"] == 200000000 and rows[busy]["oper_status"] == "up", "which is told", rows[busy])
+        check(rows[busy]["speed_bps"] == 200000000 and rows[busy]["oper_status"] == "up", "which is reported", rows[busy])
         pfc = telemetry.ask("/rocelab/pfc")
         check(pfc and all(ports[int(i)] == row["name"] for i, row in pfc.items() if i != "next"), "ports with PFC", pfc)
         prios = {name[len(SAI + "PFC_"):].split("_")[0] for row in pfc.values() for name in row if name.startswith(SAI + "PFC_")}

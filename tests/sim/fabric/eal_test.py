@@ -87,6 +87,6 @@ with tempfile.TemporaryDirectory(prefix="eal") as folder:
     until("DPDK listens", path.exists, fabric)
     hello, reply = ask(path, "/ethdev/list")
     check(hello["pid"] == fabric.pid, "the socket is the fabric's", hello)
-    check(len(reply["/ethdev/list"]) == 1, "DPDK's devices are told of", reply)
+    check(len(reply["/ethdev/list"]) == 1, "DPDK's devices are reported", reply)
     fabric.terminate()
     fabric.wait(STALL_LIMIT_S)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every fault: the run ends as it should, counters move, invariants hold, real data arrives whole, truth.json tells."""
+"""Every fault: the run ends as it should, counters move, invariants hold, real data arrives whole, truth.json reports."""
 from cases import CLEAN_NS, fault, small
 from harness import check, rocelab, sets
 
@@ -23,7 +23,7 @@ def only_drops(run, name, reason):
 def predicted_of(run, name, kind, target, **keys):
     entry = {"kind": kind, "target": target, **keys}
     matches = [f for f in run.truth["faults"] if entry.items() <= f.items()]
-    check(len(matches) == 1, f"{name}: truth.json tells of it", (entry, run.truth["faults"]))
+    check(len(matches) == 1, f"{name}: truth.json reports it", (entry, run.truth["faults"]))
 
 
 def no_fault():
@@ -54,6 +54,15 @@ def lossy_cables():
         predicted_of(run, f"{kind}, at its rate", kind, "A:3", rate=0.01)
         run = rocelab(small(fault(kind, port="A:3", rate=0)))
         check(run.run["virtual_ns"] < CLEAN_NS, f"{kind} with rate 0 does nothing", run.run["virtual_ns"])
+
+
+def words_and_units():
+    faults = (fault("loss", port="A:3", rate=0.01, packets="acks"), fault("corruption", port="B:3", rate=0.0001, burst="1us"),
+              fault("slow-receiver", port="b1:1", rate="50Gbps"))
+    run = rocelab(small(*faults))
+    predicted_of(run, "a word", "loss", "A:3", packets="acks")
+    predicted_of(run, "a time", "corruption", "B:3", burst_ns=1000)
+    predicted_of(run, "a rate", "slow-receiver", "b1:1", rate_bps=50_000_000_000)
 
 
 def cut_cables():
@@ -97,7 +106,7 @@ host = { cc = "none"; window = "1MB"; };
 def loops():
     loop = [fault("misroute", dst="b1", port=port, start="50us", duration="300us") for port in ("A:1", "S:1")]
     # so little at a time that the loop does not fill up: every packet dies of its TTL
-    run = rocelab(small(*loop), *sets(host__window="4KB", limits__stall="50ms"))
+    run = rocelab(small(*loop), *sets(host__window="4KB", host__timeout="4ms", limits__stall="50ms"))
     whole(run, "a loop that is mended")
     only_drops(run, "a loop that is mended", "ttl")
     predicted_of(run, "a loop that is mended", "misroute", "S:1", start_ns=50_000, duration_ns=300_000)
@@ -110,8 +119,8 @@ def loops():
     roots = {f["root"] for f in run.findings("forwarding-loop")}
     check(roots & {"A:1", "S:1"}, "a loop for ever: the verdict names a port of it", run.findings())
 
-    # at line rate it fills the buffers behind it: neither port may send before the other one has
-    run = rocelab(small(*loop), *NEVER_TIMES_OUT)
+    # at line rate it fills the buffers behind it, small ones: neither port may send before the other one has
+    run = rocelab(small(*loop), *NEVER_TIMES_OUT, *sets(switch__profile="ns3", host__profile="ns3"))
     check(run.run["end_reason"] == "stall", "a full loop: nothing moves", run.run)
     roots = {f["root"] for f in run.findings("pfc-deadlock")}
     check(roots & {"A:1", "S:1"}, "a full loop: the verdict says pfc-deadlock there", run.findings())
@@ -130,7 +139,7 @@ def blackholes():
 
 
 def silent_faults():
-    """No port counts what vanishes, and what passes by one cable is as much at both ends; only truth.json tells."""
+    """No port counts what vanishes, and what passes by one cable is as much at both ends; only truth.json reports."""
     run = rocelab(small(fault("loss", port="A:1", rate=0.01, silent=True)))
     whole(run, "silent loss")
     only_drops(run, "silent loss", "injected")
@@ -173,14 +182,15 @@ def storms():
     run = rocelab(small(fault("pfc-storm", port="b1:1", start="50us")), *NEVER_TIMES_OUT)
     check(run.run["end_reason"] == "stall", "a storm for ever: the run stalls", run.run)
     # another class: it pauses the flow that is in it, and nobody else
-    beside = 'flows = ( { src = "a2"; dst = "b1"; sport = 20001; bytes = 4000; prio = 5; start = "100us"; } );\n'
+    beside = 'flows = ( { src = "a2"; dst = "b1"; sport = 20001; bytes = 4000; prio = 5; start = "100us"; } );\n' \
+        'switch = { pfc = { priorities = [ "3", "5" ]; }; };\n'
     run = rocelab(small(fault("pfc-storm", port="b1:1", priority=5, duration="2ms"), extra=beside))
     ring_ns = max(int(r["start_ns"]) + int(r["duration_ns"]) for r in run.steps() if r["step"] != "0")
     check(ring_ns < CLEAN_NS < run.run["virtual_ns"], "a storm of another class does not stop the ring", ring_ns)
 
 
 def idle():
-    """What a fault did not do is told beside the verdict, which knows of no faults."""
+    """What a fault did not do is reported beside the verdict, which knows of no faults."""
     never = {"loss": ("A:3", dict(port="A:3", rate=0)), "corruption": ("a1:1", dict(port="a1:1", rate=0.5, start="1s")),
              "misroute": ("T:1", dict(dst="a1", port="T:1", start="2s")),
              "slow-host": ("b1", dict(host="b1", delay="0us"))}
@@ -193,7 +203,7 @@ def idle():
     for kind, (target, _) in never.items():
         line = next(t for t in reported if f": {kind} at {target} never acted: " in t)
         check(line.endswith(why[kind]) and ".cfg:" in line, f"idle faults: {kind}, and why", line)
-        check(line in run.stderr, f"idle faults: {kind} is told of at the end", run.stderr)
+        check(line in run.stderr, f"idle faults: {kind} is reported at the end", run.stderr)
         predicted_of(run, f"idle faults: {kind}", kind, target, acted=False)
     check("never acted" not in run.report + (run.dir / "verdict.json").read_text(), "idle faults: the verdict knows of none")
     predicted_of(run, "idle faults", "link-down", "A:1", acted=True)
@@ -209,6 +219,7 @@ undisturbed = no_fault()
 idle()
 longer_cable()
 lossy_cables()
+words_and_units()
 cut_cables()
 cut_while_paused()
 loops()

@@ -68,12 +68,18 @@ def cut_before_its_flows():
     """Of a recording that breaks off before all flows of the first generator are described, the headline says that there were more."""
     done = dpswitch(INCAST)
     whole = (done.dir / "records.bin").read_bytes()
-    for size in (6000, 12000):
+    inside = 0
+    for size in range(3000, 30000, 1500):
         cut = scratch() / "records.bin"
         cut.write_bytes(whole[:size])
         reported = " ".join(command(ANALYZER, "--read", cut, "--out", scratch(), "--print", expect=None).stdout.split())
-        described, more = (int(re.search(pattern, reported)[1]) for pattern in (r"of (\d+) flows", r"(\d+) more did not finish"))
+        found = [re.search(pattern, reported) for pattern in (r"of (\d+) flows", r"(\d+) more did not finish")]
+        if None in found:  # cut before the first flow, or behind the last
+            continue
+        inside += 1
+        described, more = (int(match[1]) for match in found)
         check(described + more == sum(row["generator"] == "storage" for row in flows(done)), f"cut at {size} B: flows that are not described are counted", reported[:300])
+    check(inside >= 2, "some recordings break off among the descriptions", inside)
 
 
 def offered_load():
@@ -98,7 +104,8 @@ def incast():
     last = [max(row["slowdown"] for row in rows if row["start_ns"] == start) for start in {row["start_ns"] for row in rows}]
     # The verdict: each flow is a step, judged against the idle fabric; who is slow waits at the last hop to h0.
     (observed,) = [each for each in done.verdict["flows"] if each["name"] == "incast"]
-    slow = sum(row["end_ns"] - row["begin_ns"] > 2 * row["ideal_ns"] for row in rows)
+    # A base RTT beyond 1 %: cables of 1 us, and frames that are stored and forwarded; 20 us is between that and any wait.
+    slow = sum(row["end_ns"] - row["begin_ns"] > 1.01 * row["ideal_ns"] + 20000 for row in rows)
     check(abs(observed["slow"] - slow) <= 1 and observed["flows"] == len(rows) and observed["open"] == 0,
           "incast: the verdict counts its slow flows", (observed, slow))
     victims = {victim for f in done.findings() if f["root"] == "l0:1" for victim in f["victims"]}
@@ -106,7 +113,7 @@ def incast():
     check(sent and sent <= victims, "incast: all of them are victims of the cable to h0", sorted(sent - victims))
     check(not done.verdict["network"]["innocent"] and done.findings()[0]["root"] == "l0:1",
           "incast: and that is what costs most", done.findings()[0])
-    check("flows took more than 2 times as long" in done.report, "incast: the report speaks of flows", done.report[:300])
+    check("flows took longer than on an idle fabric, by more than 1 % and a base RTT" in done.report, "incast: the report speaks of flows", done.report[:300])
     check(min(last) > 6 and all(row["dst"] == "h0" for row in rows), "incast: twelve share a cable", last)
 
 
@@ -134,7 +141,8 @@ def beside_a_collective():
 
 def bad_input():
     done = command(ROCELAB, "run", WEB, *change(sizes="alistorage", connections=4096, until="100ms"), expect=2)
-    check("a run can have 65534: lower their connections" in done.stderr, "too many connections are refused", done.stderr)
+    check("limits.memory" in done.stderr and "lower the generators' until, load or connections" in done.stderr,
+          "too many connections are refused", done.stderr)
     done = command(ROCELAB, "run", scenario_file(TOPOLOGY + """generators = ( { kind = "poisson"; load = 0.5;
         until = "1ms"; sizes_file = "nowhere.txt"; } );"""), expect=2)
     check("nowhere.txt: No such file" in done.stderr, "a file that is not there is named", done.stderr)

@@ -13,6 +13,7 @@ FORWARD = BUILD / "dpswitch" / "dpswitch-forward"
 # Two pairs whose frames cross the trunk in both directions; each switch, with its ports, is an lcore's.
 PAIRS = """topology = { kind = "explicit"; rate = "10Gbps"; delay = "20us"; switches = [ "s0", "s1" ];
     hosts = [ "a", "b", "c", "d" ]; links = ( "a s0", "s0 s1", "s1 b", "c s1", "d s0" ); };
+switch = { profile = "ns3"; };
 flows = ( { src = "a"; dst = "b"; sport = 49152; bytes = "1MB"; }, { src = "c"; dst = "d"; sport = 49153; bytes = "1MB"; } );
 """
 # Ports: s0:1 a, s0:2 the trunk, s0:3 d; s1:1 the trunk, s1:2 b, s1:3 c.

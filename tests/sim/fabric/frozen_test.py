@@ -80,7 +80,7 @@ def long_run(iterations, step_bytes=200_000):
 
 def whole_verdict(run, name, iterations):
     check(run.code == 0, f"{name}: exit code 0", (run.code, run.stderr))
-    check("the verdict is made from the recording" in run.stderr, f"{name}: told", run.stderr)
+    check("the verdict is made from the recording" in run.stderr, f"{name}: reported", run.stderr)
     complete = [c["complete"] for c in run.verdict["collectives"]]
     check(len(complete) == iterations and all(complete), f"{name}: the verdict is on all of the run", complete)
     check("Report: " in run.stdout, f"{name}: and printed", run.stdout)
@@ -164,7 +164,7 @@ def fabric_and_an_interrupt():
     live.stop("dpswitch")
     live.interrupt()
     run = live.end(STALL_LIMIT_S)
-    check(run.code == 1 and "dpswitch was killed" in run.stderr, "a stopped fabric, Ctrl-C: told", (run.code, run.stderr))
+    check(run.code == 1 and "dpswitch was killed" in run.stderr, "a stopped fabric, Ctrl-C: reported", (run.code, run.stderr))
 
 
 def everybody():
@@ -181,13 +181,13 @@ def everybody():
     run = live.end()
     check(run.code == 0 and run.run["end_reason"] == "complete", "all are stopped and go on: the run completes",
           (run.code, run.run["end_reason"], run.stderr))
-    # what happened meanwhile comes at once: a busy machine's analyzer may lack some of it, which is told
+    # what happened meanwhile comes at once: a busy machine's analyzer may lack some of it, which is reported
     lacks = "the analyzer did not keep up" in run.stderr
     check("went away" not in run.stderr and ("recording" in run.stderr) == lacks,
           "all are stopped and go on: the analyzer is not given up", run.stderr)
-    # nor may a busy disk take all of it, which is told too
+    # nor may a busy disk take all of it, which is reported too
     late_disk = "the disk did not keep up" in run.stderr
-    check(late_disk == (run.run["export"]["recording_missed_records"] > 0), "all are stopped and go on: a late disk is told",
+    check(late_disk == (run.run["export"]["recording_missed_records"] > 0), "all are stopped and go on: a late disk is reported",
           (run.stderr, run.run["export"]))
     complete = [c["complete"] for c in run.verdict["collectives"]]
     check(len(complete) == 400 and (all(complete) or late_disk), "all are stopped and go on: the verdict is on all of the run",

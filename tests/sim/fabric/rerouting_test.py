@@ -21,7 +21,7 @@ faults = ( {", ".join(faults)} );
 
 
 def path(scenario, flow):
-    """The ports that data of a flow takes without a fault, as `rocelab explain` tells."""
+    """The ports that data of a flow takes without a fault, as `rocelab explain` prints them."""
     reported = command(ROCELAB, "explain", scenario, "--flow", f"{flow},49152,4791").stdout.split("\nACK")[0]
     return re.findall(r"^  (\S+:\d+)", reported, re.M)
 
@@ -89,7 +89,7 @@ def returns():
 def partition():
     for convergence in "0s", "300us", "100ms":
         name = f"a leaf without uplinks, known after {convergence}"
-        run = rocelab(ring(*ISOLATED), *sets(routing__convergence=convergence, host__retry_count=4))
+        run = rocelab(ring(*ISOLATED), *sets(routing__convergence=convergence, host__retry_count=4, host__timeout="4ms"))
         check(run.run["end_reason"] == "qp_error", f"{name}: retries are spent", run.run)
         drops = run.run["drops"]
         check(drops["link_down"] > 0, f"{name}: drops by name", drops)

@@ -7,7 +7,7 @@ from cases import TOPOLOGY, fault, ring, small
 from harness import ROCELAB, check, command, rocelab, scenario_file, scratch, sets
 from pcapng import Capture, is_roce
 
-ITERATIONS = 18  # more than a tag tells apart
+ITERATIONS = 18  # more than a tag distinguishes
 OFF = sets(detection__policy="off")
 WITNESS = 'flows = ( { src = "b2"; dst = "a2"; sport = 10007; bytes = 100000; } );\n'
 LOSSLESS = 'switch = { pfc = { priorities = [ "3", "5" ]; }; };\nhost = { measured_prio = 5; };\n'

@@ -20,6 +20,7 @@ FLOWS = ", ".join(f'{{ src = "h{i}"; dst = "h0"; sport = {50000 + i}; bytes = "2
 INCAST = FABRIC.split("collectives")[0] + f"flows = ( {FLOWS} );\n"
 BALANCING = ("ecmp", "random", "round-robin", "adaptive")
 TIMERS = ("adaptive", "fixed")
+NS3 = {"switch__profile": "ns3", "host__profile": "ns3"}
 
 
 def clean():
@@ -57,9 +58,9 @@ def lossy():
 
 
 def queues():
-    """Seven senders at once: queues are many times longer than 5 us."""
+    """Seven senders at once, a window each: queues are many times longer than 5 us."""
     scenario = scenario_file(INCAST)
-    sent = {timer: dpswitch(scenario, *sets(load_balancing__kind="ecmp", host__selective__timer=timer)).run["transport"]
+    sent = {timer: dpswitch(scenario, *sets(load_balancing__kind="ecmp", host__selective__timer=timer, **NS3)).run["transport"]
             for timer in TIMERS}
     check(sent["adaptive"]["retransmits"] == 0, "incast: queues are no loss to the adaptive timer", sent)
     check(sent["fixed"]["retransmits"] == sent["fixed"]["duplicates"] > 100,

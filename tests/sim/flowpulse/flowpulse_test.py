@@ -18,7 +18,7 @@ def diagnosed(*args, **keys):
 
 
 def telemetry(run):
-    """What monitors told, whatever else was in the stream."""
+    """Records of monitors, whatever else was in the stream."""
     kinds = (records.VOLUME, records.VOLUME_ALARM, records.VOLUME_FLAW, records.MONITORED)
     return [(r.type, r.node, r.time_ps, r.body) for r in records.read(run.dir / "records.bin") if r.type in kinds]
 
@@ -54,7 +54,7 @@ check(not records.of(records.read(run.dir / "records.bin"), records.VOLUME), "an
 
 run, reported, found = diagnosed(**{"faults__[0]__enabled": "false", "flowpulse__export": "counts"})
 volumes = [row for _, row in records.of(records.read(run.dir / "records.bin"), records.VOLUME)]
-check(len(volumes) == 8 * 4 * 3 * 4, "counts are told if asked: leaves, ports, senders, iterations", len(volumes))
+check(len(volumes) == 8 * 4 * 3 * 4, "counts are reported if asked: leaves, ports, senders, iterations", len(volumes))
 by_sender = {}
 for row in volumes:
     key = (row.iteration, row.sender)

@@ -44,7 +44,7 @@ def findings(done):
 base = run(**SIMULATED)
 prediction = (base.dir / "prediction.csv").read_bytes()
 reported = json.loads((base.dir / "verdict.json").read_text())["flowpulse"]["monitor"]
-check(reported["simulated_runs"] == 2 and reported["simulated_iterations"] == 2, "how much was simulated is told", reported)
+check(reported["simulated_runs"] == 2 and reported["simulated_iterations"] == 2, "how much was simulated is reported", reported)
 check("simulated (2 runs of 2 iterations" in (base.dir / "report.txt").read_text(), "in the report, too")
 check(len(rows(base.dir / "prediction.csv", "seen")) == 8 * 4 * 3, "leaves, ports and senders are in the table")
 
@@ -93,7 +93,7 @@ for what, keys, port, spines in (("gray", KNOWN, "3", None),
         check(abs(shares.get((at, sender), 0) - share * 4 * clean[at, sender]) <= 0.001 * clean[at, sender],
               f"{what}, {at}: {share:.4f} of what l2 sends", shares.get((at, sender)))
     for done in (simulated, analytical):
-        check(not findings(done), f"{what}: what is known is not told as new", findings(done))
+        check(not findings(done), f"{what}: what is known is not reported as new", findings(done))
 
 # It grew: that is new, at a place that is known. And beside it one that nobody knows.
 for keys in (SIMULATED, {}):
@@ -101,7 +101,7 @@ for keys in (SIMULATED, {}):
     grown = findings(done)
     text = " ".join((done.dir / "report.txt").read_text().split())
     check("Known before the run: loss of 2 % at l2:3." in text, "the report says that the place is known", text)
-    check([f["root"] for f in grown] == ["l2:3"] and grown[0]["known"] == "loss of 2 % at l2:3", "grown: told, and known", grown)
+    check([f["root"] for f in grown] == ["l2:3"] and grown[0]["known"] == "loss of 2 % at l2:3", "grown: reported, and known", grown)
     check("known before the run: loss of 2 % at l2:3" in grown[0]["evidence"], "in words, too", grown[0]["evidence"])
     other = findings(run(**keys, **KNOWN, **{"faults__[1]": gray("s2:6", 0.05)}))
     check([f["root"] for f in other] == ["s2:6"] and "known" not in other[0], "another one beside it is found", other)
@@ -109,7 +109,7 @@ for keys in (SIMULATED, {}):
 # What is learned before a known fault begins is replaced when it does: loads come nearer to what is known.
 late = run(**{"flowpulse__prediction": "learned", "collectives__[0]__iterations": 4},
            **{"faults__[0]": gray("l2:3", 0.05, known="true", start='"8ms"')})
-check(not findings(late), "learned before it began: nothing is told as new", findings(late))
+check(not findings(late), "learned before it began: nothing is reported as new", findings(late))
 
 # Hashes are configured: where flows have their ways, the simulated ones have the same.
 hashed = run(**SIMULATED, **QUIET, load_balancing__kind="ecmp")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """rocelab trace --advise RUN: from the ways that were traced, of a run with links that are not what its scenario says, of one that goes
-on, of one whose flows samples told in part; and files that cannot be of it."""
+on, of one whose flows are known from samples in part; and files that cannot be of it."""
 import json
 import pathlib
 import re
@@ -50,7 +50,8 @@ def jobs_that_compute():
 
 def faulty():
     """A link that was down: the ways that were traced avoid it, and so do those that are advised."""
-    run = rocelab(scenario_file(CLOS + 'faults = ( { kind = "link-down"; port = "l0:5"; start = "0s"; } );\n'), expect=None)
+    run = rocelab(scenario_file(CLOS + 'faults = ( { kind = "link-down"; port = "l0:5"; start = "0s"; } );\n'),
+                  *sets(switch__profile='"ns3"', host__profile='"ns3"'), expect=None)
     seen = json.loads((run.dir / "verdict.json").read_text())["flowtracer"]
     check(not any({"l0:5", "s0:1"} & set(p["ports"]) for p in seen["paths"]), "traced ways avoid a cut link")
     reported = advise(run.dir).stdout
@@ -67,7 +68,7 @@ def partly():
     known = len(run.verdict["flowtracer"]["paths"])
     reported = advise(run.dir).stdout
     check(0 < known < 240 and f"{known} flows as they were traced" in reported and len(written(reported)) == known,
-          "of samples, what they told", (known, reported))
+          "of samples, what they report", (known, reported))
 
 
 def live():

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Management sockets of a run with guests: their hosts tell what rdma netlink and frames know of their connections, and leaves what they
+"""Management sockets of a run with guests: their hosts report what rdma netlink and frames know of their connections, and leaves what they
 sampled, of TCP and UDP too."""
 import sys
 import time
@@ -39,7 +39,7 @@ def address(live, host):
 
 
 def sampled(live):
-    """What leaves sampled: the ring's flows, a connection of TCP in both directions and one of UDP; hosts tell of neither."""
+    """What leaves sampled: the ring's flows, a connection of TCP in both directions and one of UDP; hosts report neither."""
     server = live.start("h2", sys.executable, "-c", SERVER)
     check(server.stdout.readline().strip() == "ready", "a server of TCP in a guest")
     client = live.start("h0", sys.executable, "-c", CLIENT, address(live, "h2"), address(live, "h3"))
@@ -54,7 +54,7 @@ def sampled(live):
     reported = traced(live.out, expect=None)["flows"]
     client.kill()
     server.kill()
-    check({there, back} <= found.keys(), "samples tell of TCP, both ways", sorted(found))
+    check({there, back} <= found.keys(), "samples report TCP, both ways", sorted(found))
     check(any(f[0] == "h0" and f[1] == "h3" and f[3] == UDP_PORT and f[4] == 17 for f in found), "and of UDP", sorted(found))
     check(found[there]["path"] == ["h0:1", "a:3", "b:1"] and found[back]["path"] == ["h2:1", "b:3", "a:1"], "with their ways",
           (found[there], found[back]))
@@ -72,7 +72,7 @@ def main():
         trace = traced(live.out, expect=None)
         found = {(flow["source"], flow["end"], flow["sport"]) for flow in trace["flows"]}
         time.sleep(0.5)
-    check(found == ring_of, "kernels tell the ring's connections", found)
+    check(found == ring_of, "kernels report the ring's connections", found)
     check(all(flow["job"] == 0 and flow["dport"] == 4791 and flow["state"] == "arrived" for flow in trace["flows"]),
           "with their job, and are traced", trace["flows"])
     paths = {flow["source"]: flow["path"] for flow in trace["flows"]}

@@ -20,7 +20,7 @@ MOE = SCENARIOS / "moe-alltoall.cfg"
 
 
 def lying_host(served):
-    """One that tells its flows one by one, of a million, and one whose flows leave by a port that it has not."""
+    """A device that reports a million flows one by one, and one whose flows leave by a port that it does not have."""
     flow = struct.pack("<IIHHBBHQII", 0x0a000001, 0x0a000002, 1, 2, 17, 1, 0, 0, 0, 0)
     astray = struct.pack("<IIHHBBHQII", 0x0a000001, 0x0a000002, 1, 2, 17, 1, 99, 0, 0, 0)
     for row, total, words in ((flow, 1000000, "none, or has more"), (flow * 3, 1, "none, or has more"), (astray, 1, None)):
@@ -216,7 +216,7 @@ faults = ( { kind = "link-down"; port = "s1:2"; start = "%us"; } );
             sock.connect(str(sockets / "l0.manage"))
             sock.sendall(request(COUNTERS) * 60 + request(COUNTERS)[:9])
         before, still = paths(traced(folder, "--timeout", "20s")), paths(traced(scenario, "--set", "management.rtt=\"0s\""))
-        check(before == still, "a run tells what its scenario's control plane does, standing still")
+        check(before == still, "a run answers as its scenario's control plane does, standing still")
         after, deadline = before, time.monotonic() + STALL_LIMIT_S
         while not any(state == "arrived" and path != before[t][2] for t, (state, _, path) in after.items()) and \
                 time.monotonic() < deadline:

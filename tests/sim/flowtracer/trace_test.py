@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""rocelab trace: the ways that devices tell, however they are asked, in parts, with faults, and what is refused."""
+"""rocelab trace: the paths that devices report, however they are asked, in parts, with faults, and what is refused."""
 import collections
 import json
 import os
@@ -55,7 +55,7 @@ def kinds():
         opened = {"ad-hoc": 16 + hops, "persistent": 16 + 8}.get(work["connections"])
         if opened is not None and work["opened"] != opened:
             fail(f"{args}: {work['opened']} connections; right would be {opened}")
-    print("ok all kinds of connections, threads, processes and batches tell the same", flush=True)
+    print("ok all kinds of connections, threads, processes and batches report the same", flush=True)
     few = traced(MOE, "--hosts", "h3,h1")
     check({f["source"] for f in few["flows"]} == {"h1", "h3"} and len(few["flows"]) == 60, "--hosts")
     jobs = traced(SCENARIOS / "two-jobs.cfg", "--job", "shuffle")["flows"]
@@ -103,7 +103,7 @@ def partitions():
             path.write_text(text)
             trace("--merge", MOE, path, expect=2)
         done = trace("--merge", MOE, f"{folder}/none.json", expect=2)
-        check("No such file" in done.stderr and ":-1" not in done.stderr, "a file that is not there is told as such",
+        check("No such file" in done.stderr and ":-1" not in done.stderr, "a file that is not there is reported as such",
               done.stderr)
         print("ok files that are no parts are refused", flush=True)
 
@@ -127,11 +127,11 @@ routing = { convergence = "1ms"; };
     check(dead == down and all(f["reason"] == "link_down" for f in cut["flows"] if f["state"] == "dropped"),
           "until then the spine drops what it has for it", (len(dead), len(down)))
     holes = [f for f in traced(scenario, "--at", "20ms")["flows"] if f["state"] == "dropped"]
-    check(holes and all(f["end"] == "l0" and f["reason"] == "blackhole" for f in holes), "a black hole is told by who has it")
+    check(holes and all(f["end"] == "l0" and f["reason"] == "blackhole" for f in holes), "the switch that has a black hole reports it")
     check(len(holes) == len([f for f in before if f[1] == holes[0]["dst_ip"] and before[f][2][1].startswith("l0")]),
           "for what goes there alone")
     spray = traced(MOE, "--set", "load_balancing.kind=\"random\"")
-    check({f["state"] for f in spray["flows"]} == {"arrived", "sprayed"}, "sprayed flows are told as such")
+    check({f["state"] for f in spray["flows"]} == {"arrived", "sprayed"}, "sprayed flows are reported as such")
 
 
 def encapsulated():

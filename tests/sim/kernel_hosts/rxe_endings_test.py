@@ -113,7 +113,7 @@ def killed_dpswitch():
     os.kill(live.pid("dpswitch"), signal.SIGKILL)
     run = live.end(expect=1, timeout=STALL_LIMIT_S)
     soon(live, "killed dpswitch")
-    check("dpswitch was killed (signal 9" in run.stderr, "killed dpswitch: told", run.stderr)
+    check("dpswitch was killed (signal 9" in run.stderr, "killed dpswitch: reported", run.stderr)
     check("evidence is incomplete" in run.stderr and "Incomplete evidence" in run.report,
           "killed dpswitch: the verdict is said to lack evidence", (run.stderr, run.report))
     check(run.verdict["collectives"][0]["complete"] is True, "killed dpswitch: the first iteration is in the verdict",
@@ -130,7 +130,7 @@ def killed_analyzer():
     run = live.end(expect=1, timeout=STALL_LIMIT_S)
     soon(live, "killed analyzer")
     check("the analyzer was killed (signal 9" in run.stderr and f"rocelab diagnose {run.dir}" in run.stderr,
-          "killed analyzer: told, and what to do", run.stderr)
+          "killed analyzer: reported, with what to do", run.stderr)
     command(ROCELAB, "diagnose", run.dir)
     verdict_of_what_there_is(run, "killed analyzer", "interrupt")
 
@@ -163,7 +163,7 @@ def interrupted_early(name, wait):
     live.interrupt()
     run = live.end(expect=INTERRUPTED, timeout=STALL_LIMIT_S)
     soon(live, name)
-    check("interrupted" in run.stderr, f"{name}: told", run.stderr)
+    check("interrupted" in run.stderr, f"{name}: reported", run.stderr)
     check(not (run.dir / "verdict.json").exists(), f"{name}: no verdict", run.stdout)
 
 
@@ -234,7 +234,7 @@ def everybody_frozen():
 
 
 def nobody_connects():
-    """A host of somebody else's: told what to start, and what was waited for."""
+    """A host that the user starts: what to start is printed, and what was waited for."""
     out = scratch()
     text = TOPOLOGY.replace('{ kind = "guest"; }', f'{{ kind = "port"; names = [ "h0" ]; port = "vhost:{out}/h0.vhost"; }}')
     path = scenario_file(text + 'limits = { connect = "2s"; hold = "1s"; };\n')

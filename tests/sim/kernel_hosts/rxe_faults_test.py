@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Faults on the traffic of external hosts: the kernel's soft-RoCE repairs what was lost or damaged, the data is right, and the
-verdict says what it was. A queue pair of the kernel takes a second to notice what no NAK tells."""
+verdict says what it was. A queue pair of the kernel takes a second to notice what no NAK reports."""
 from harness import INTERRUPTED, STALL_LIMIT_S, check
 from rxe import HOSTS, TWO_LCORES, Live, invariants, need_guests, of_host, ring, scenario, settled, whole
 

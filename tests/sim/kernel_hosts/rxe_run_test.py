@@ -4,9 +4,11 @@
 
 In a long run the loop under disturbance lasts a minute and more, not ten seconds.
 """
+import contextlib
 import shutil
+import sqlite3
 
-from harness import INTERRUPTED, STALL_LIMIT_S, SCENARIOS, check, command, long_run
+from harness import INTERRUPTED, ROCELAB, STALL_LIMIT_S, SCENARIOS, check, command, long_run
 from pairs import PAIRS, more
 from pcapng import Capture, icrc_is_right, is_pfc, is_roce
 from rxe import HOSTS, TWO_LCORES, Live, invariants, need_guests, no_drop, of_host, ring, scenario, settled, storm_delays_a_step, whole
@@ -35,9 +37,22 @@ def ready_made():
         check(host["kind"] == "guest" and host["device"] == "rxe0", f"ring: {name} is a guest with rxe0", host)
         check(host["program"]["qp_error"] == 0 and host["program"]["lost_records"] == 0, f"ring: {name} reports all", host)
         check(0 < host["manage_bytes"] < 1e6 and host["base_rtt_us"] > 100, f"ring: {name}'s channel is counted", host)
-    check(run.truth["faults"][0]["target"] == "b:1", "ring: truth.json tells of the storm", run.truth)
+    device_counters(run)
+    check(run.truth["faults"][0]["target"] == "b:1", "ring: truth.json reports the storm", run.truth)
     check(run.run["idle_faults"] == [], "ring: nobody says that the storm did nothing", run.run["idle_faults"])
     return run
+
+
+def device_counters(run):
+    """hw_counters of the guests' rdma_rxe are in the run's store, and `show rdma` has them."""
+    with contextlib.closing(sqlite3.connect(run.dir / "run.sqlite")) as store:
+        rows = dict(store.execute("SELECT ports.name || ' ' || nic_counters.name, value FROM nic_counters JOIN ports USING (port)"))
+    for name in HOSTS:
+        port = of_host(run, name)["port"]
+        check(1000 < rows[f"{name}:1 sent_pkts"] <= port["from_host_packets"], f"ring: {name} counts what it sent", (rows, port))
+        check(rows[f"{name}:1 retry_exceeded_err"] == 0, f"ring: {name} gave nothing up", rows)
+    shown = command(ROCELAB, "show", "rdma", run.dir, "--json").stdout
+    check("sent_pkts" in shown, "ring: show rdma has the kernel's counters", shown[:2000])
 
 
 def loop():

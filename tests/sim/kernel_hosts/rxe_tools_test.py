@@ -53,7 +53,8 @@ def as_documented(live):
     observed, _ = waiting.communicate(timeout=STALL_LIMIT_S)
     check(done.returncode == 0 and waiting.returncode == 0, "ib_send_bw as documented: both ends are done", (done, observed))
     row = next(line.split() for line in done.stdout.splitlines() if re.match(r"\s*16384\s", line))
-    check(row[1] == "200" and float(row[3]) > 0, "  it measures a bandwidth", row)
+    # On a busy machine perftest's calibration of its two clocks may leave it 0.00: the switch counts what crossed, below.
+    check(row[1] == "200" and float(row[3]) >= 0, "  it prints a bandwidth", row)
 
 
 def rping(live, server, client):
@@ -91,7 +92,7 @@ def main():
     check(run.run["end_reason"] == "interrupt", "Ctrl-C ends it", run.run["end_reason"])
     no_drop(run, "tools")
     invariants(run, "tools")
-    for host, least in (("h0", 200 * 16384), ("h3", 200 * 16384)):
+    for host, least in (("h0", 2 * 200 * 16384), ("h3", 200 * 16384)):
         sent = of_host(run, host)["port"]["from_host_bytes"]
         check(sent > least, f"what {host} sent went through the switch", sent)
     done = command("sh", "-c", f"test -s {run.dir}/capture.pcapng")

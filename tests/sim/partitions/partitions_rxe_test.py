@@ -60,11 +60,11 @@ def captured():
 
 def clocks(run):
     other = Run(run.dir / "partitions" / "1").run["partition"]
-    check(0 < other["clock_error_us"] < 50000, "the error of partition 1's clock is told", other)
+    check(0 < other["clock_error_us"] < 50000, "the error of partition 1's clock is reported", other)
     ours = max(host["clock_error_us"] for host in run.run["hosts"] if host["host"] not in other["nodes"])
     theirs = max(host["clock_error_us"] for host in run.run["hosts"] if host["host"] in other["nodes"]) + other["clock_error_us"]
     reported_us = run.verdict["evidence"]["clock_error_ns"] / 1e3
-    check(abs(reported_us - max(ours, theirs)) < 0.01 and theirs > ours / 10, "the verdict tells by how much hosts' clocks may be wrong",
+    check(abs(reported_us - max(ours, theirs)) < 0.01 and theirs > ours / 10, "the verdict states by how much hosts' clocks may be wrong",
           (reported_us, ours, theirs))
     check("their own clocks, which are known to within" in " ".join(run.report.split()), "and so does the report", run.report)
 

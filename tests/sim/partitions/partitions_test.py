@@ -34,6 +34,8 @@ faults = ( { kind = "pfc-storm"; port = "b:3"; start = "20ms"; duration = "10ms"
 SPINES = """
 topology = { kind = "leaf-spine"; leaves = 2; spines = 2; hosts_per_leaf = 2; rate = "200Mbps"; delay = "50us"; };
 timing = { clock = "real"; };
+host = { profile = "ns3"; };
+switch = { profile = "ns3"; };
 partitions = ( %s );
 collectives = ( { op = "allreduce"; algorithm = "ring"; ranks = [ "h0", "h2", "h1", "h3" ]; bytes = "400KB"; iterations = 2; } );
 """
@@ -162,7 +164,7 @@ def interrupted():
 
 
 def strangers():
-    """Those with whom no run begins, told by both."""
+    """Peers with which no run begins; both sides report it."""
     scenario = scenario_file(RING % ("", "synthetic", 1, "3s"))
     partitions = Partitions()
     partitions.start(0, scenario)
@@ -182,9 +184,9 @@ def strangers():
         partitions.listening(0)
         partitions.start(1, scenario, *args[1])
         first, second = partitions.end(0), partitions.end(1)
-        check(words in second.stderr and second.code == 2, f"{name}: told by who came", (second.code, second.stderr))
+        check(words in second.stderr and second.code == 2, f"{name}: the one that connects reports it", (second.code, second.stderr))
         reported_first = "another token was rejected" if "token" in name else words
-        check(reported_first in first.stderr and first.code in (2, 3), f"{name}: told by who was there", (first.code, first.stderr))
+        check(reported_first in first.stderr and first.code in (2, 3), f"{name}: the one that listens reports it", (first.code, first.stderr))
         check(not (first.dir / "records.bin").exists(), f"{name}: nothing is written")
 
     partitions = Partitions()
@@ -282,7 +284,7 @@ def lying():
 
 
 def altered_report(change):
-    """What partition 0 hears: partition 1 tells otherwise what it knows of its own nodes."""
+    """What partition 0 receives: partition 1 reports other facts of its own nodes."""
     def changed_report(kind, body):
         if kind != REPORT:
             return kind, body
@@ -303,7 +305,7 @@ def reports():
              "REPORT: run.hosts[0].host names no object of its partition"),
             ("no time of the run", altered_report(lambda r: r["run"].update(virtual_ns=1 << 60)), "REPORT: run.virtual_ns"),
             ("fewer drops than none", altered_report(lambda r: r["run"]["drops"].update(injected=-1)), "REPORT: run.drops.injected"),
-            ("too few invariants", altered_report(lambda r: r["run"]["invariants"].pop()), "REPORT: 6 invariants; right would be 7"),
+            ("too few invariants", altered_report(lambda r: r["run"]["invariants"].pop()), "REPORT: 7 invariants; right would be 8"),
             ("what does not hold", altered_report(lambda r: r["run"]["invariants"][0].update(holds=False, text="of partition 1")),
              "partition 1: an invariant does not hold: of partition 1")):
         partitions = Partitions()
@@ -313,7 +315,7 @@ def reports():
         Between(between, partitions.addresses[0], change)
         partitions.start(1, scenario, addresses=[between, partitions.addresses[1]])
         first, _ = partitions.end(0), partitions.end(1)
-        check(why in first.stderr and first.code == 1, f"{name}: told", (first.code, first.stderr))
+        check(why in first.stderr and first.code == 1, f"{name}: reported", (first.code, first.stderr))
     held = [i["text"] for i in first.run["invariants"] if not i["holds"]]
     check(held == ["of partition 1"], "what does not hold in a partition does not hold in all", held)
 

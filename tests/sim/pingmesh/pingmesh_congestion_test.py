@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """What service tracing shows of congestion that no fault makes: an AllToAll's hotspots in every iteration (R-Pingmesh, Fig. 10), its tail
-beside an AllReduce's, and two congestion controls told apart by their round trips (Fig. 11)."""
+beside an AllReduce's, and two congestion controls distinguished by their round trips (Fig. 11)."""
 import csv
 import statistics
 

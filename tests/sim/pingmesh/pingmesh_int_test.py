@@ -22,7 +22,7 @@ def tuple_of(hop):
 
 
 def paths(run):
-    """Of each tuple and direction: the ways that were told as a whole."""
+    """Of each tuple and direction: the ways that were reported as a whole."""
     reported, by = {}, {}
     found = records.read(run.dir / "records.bin")
     for r, hop in records.of(found, records.PROBE_HOP):
@@ -58,7 +58,7 @@ def sprayed():
         check(between and all(len(found) == 4 for found in between), f"{kind}: a tuple between leaves has four ways", len(between))
         check(problems(run) == [("switch-problem", ["l1:6"])], f"{kind}: the link that loses, and nothing else", problems(run))
         analysis = run.verdict["pingmesh"]["analysis"]
-        check(analysis["sprayed"] and analysis["inband"], f"{kind}: it knows that packets are sprayed, and tell their ways", analysis)
+        check(analysis["sprayed"] and analysis["inband"], f"{kind}: it knows that packets are sprayed, and that they carry their paths", analysis)
         check("a link is named if the evidence is significant" in " ".join(run.report.split()), f"{kind}: and says so")
     check(problems(run_of("random", "int")) == [], "sprayed and well: no problem")
 
@@ -76,7 +76,7 @@ def rails():
 
 def lcores():
     one, two = (run_of("random", "int", LOSS, "--lcores", str(n)) for n in (1, 2))
-    check((one.dir / "records.bin").read_bytes() == (two.dir / "records.bin").read_bytes(), "two lcores tell the same as one")
+    check((one.dir / "records.bin").read_bytes() == (two.dir / "records.bin").read_bytes(), "two lcores report the same as one")
 
 
 def ready_made():

@@ -51,7 +51,7 @@ def two_rails():
     run = rocelab(rails(2, 'faults = ( { kind = "corruption"; port = "g0r0:4"; rate = 0.1; start = "50ms"; } );\n', duration="500ms"))
     kinds = {probe.kind for _, probe in records.of(records.read(run.dir / "records.bin"), records.PROBE)}
     check(kinds == {TOR_MESH, INTER_TOR, RAIL}, "hosts with two RNICs probe other hosts, too", kinds)
-    check(observed(run) == [("switch-problem", "g0r0:4")], "and what goes up is told from what comes down", observed(run))
+    check(observed(run) == [("switch-problem", "g0r0:4")], "and the direction up is distinguished from the direction down", observed(run))
 
 
 def ready_made():
@@ -62,7 +62,7 @@ def ready_made():
     check((runs[0].dir / "records.bin").read_bytes() == (runs[1].dir / "records.bin").read_bytes(), "the same records on two lcores")
     slow = next(one for one in runs[0].verdict["pingmesh"]["problems"] if one["type"] == "high-rtt")
     check(not slow["both_directions"] and 19_900 < slow["high_ns"] - slow["usual_ns"] < 20_100, "by as much as it is slow", slow)
-    check("One-way, between RNICs of a host: P50" in runs[0].report, "the report tells of one way")
+    check("One-way, between RNICs of a host: P50" in runs[0].report, "the report reports one way")
 
 
 def refused():

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Service tracing on guests: what their kernels tell of a job's connections, and probes by the connections' own 5-tuples."""
+"""Service tracing on guests: what their kernels report of a job's connections, and probes by the connections' own 5-tuples."""
 import records
 from harness import STALL_LIMIT_S, check
 from pingmesh_rxe_test import rxe_sport

@@ -74,6 +74,8 @@ def slow_compute():
     iterations = 48
     slower = ", ".join(entry for i in range(iterations) for entry in delays(i, f"{int(3000 * 1.06 ** i)}us"))
     run = rocelab(scenario_file(NET + f"""
+switch = {{ profile = "ns3"; }};
+host = {{ profile = "ns3"; }};
 pingmesh = {{ enabled = true; time_factor = 0.005; }};
 jobs = ( {{ name = "train"; {RANKS} iterations = {iterations};
     collectives = ( {{ name = "sum"; op = "allreduce"; algorithm = "ring"; bytes = "1MB"; compute = "1ms"; }} );

@@ -72,5 +72,5 @@ for title, what in (("without a GID", 'kind = "rnic-no-gid"; port = "h1:1";'), (
 # The ready-made scenario: what is wrong, where, and how much it matters; and the page and report have the same.
 run = rocelab(SCENARIOS / "pingmesh.cfg")
 observed = [(p["type"], p["node"] or p["ports"], p["priority"]) for p in run.verdict["pingmesh"]["problems"]]
-check(observed == [("switch-problem", ["g1r0:7"], "P1"), ("rnic-problem", ["h3:1"], "P2"), ("cpu-overload", "h12", "P2")],
+check(observed == [("switch-problem", ["g1r0:7"], "P0"), ("rnic-problem", ["h3:1"], "P2"), ("cpu-overload", "h12", "P2")],
       "pingmesh.cfg: three problems, each with its place and priority", observed)

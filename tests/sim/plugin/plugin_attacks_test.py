@@ -160,7 +160,7 @@ def attacks():
         section = run.verdict["plugins"][0]
         why = section["why"]
         check(refusal is None and not section["left_out"] or refusal is not None and section["left_out"] and refusal in why, name, section)
-        check(refusal is None or (why in run.stderr and "left out" in " ".join(run.report.split())), "  the user is told",
+        check(refusal is None or (why in run.stderr and "left out" in " ".join(run.report.split())), "  the user is informed",
               run.stderr)
         check(run.verdict["collectives"][0]["complete"], "  the run went on")
         check(of_program(program) == [], "  nothing is left of it", of_program(program))
@@ -168,7 +168,7 @@ def attacks():
         if name == "floods":
             check(len(section["findings"]) == 1000 and section["refused"] == 4000, "  a thousand findings are enough", section["refused"])
         if name == "braces":
-            check("(port) (nothing) (" in run.report + str(run.findings("braces")), "  is told as it is", run.findings("braces"))
+            check("(port) (nothing) (" in run.report + str(run.findings("braces")), "  is reported as it is", run.findings("braces"))
 
 
 def not_begun():
@@ -228,7 +228,7 @@ def over_a_recording():
         section = json.loads(done.stdout)["plugins"][0]
         check(section["left_out"] and REPLIES[name] in section["why"], f"{name} over a recording", section)
         lines = [line for line in done.stderr.splitlines() if "was excluded" in line]
-        check(len(lines) == 1 and section["why"] in lines[0], "  the user is told once", done.stderr)
+        check(len(lines) == 1 and section["why"] in lines[0], "  the user is informed once", done.stderr)
         args = ("--read", run.dir / "records.bin", "--plugins", out / "plugins.json", "--out", scratch())
         done = command(ANALYZER, *args, expect=1)
         check(section["why"] in done.stderr, "  and by the analyzer", done.stderr)

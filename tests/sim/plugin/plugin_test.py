@@ -15,7 +15,7 @@ CASE = SCENARIOS / "case-study.cfg"
 SHORT = ("--set", "collectives.[0].step_bytes=4MB")
 NAMES = ("records.bin", "verdict.json", "plugins.json", "steps.csv", "truth.json", "report.html")
 
-# Follows a run, and says what it was told: ASKS in its environment is said at each turn, in its file's place "TURN" the number.
+# Follows a run, and writes what it received: ASKS in its environment is sent at each turn, in its file's place "TURN" the number.
 FOLLOWER = """#!/usr/bin/env python3
 import json, os, sys
 sys.path.insert(0, {folder!r})
@@ -28,7 +28,7 @@ for turn in session:
     for line in os.environ.get("ASKS", "").splitlines():
         session.control.sendall(line.encode() + b"\\n")
     if turn.last:
-        with open(os.environ["TOLD"], "w") as file:
+        with open(os.environ["RECEIVED"], "w") as file:
             json.dump({{"turns": turn.number, "time_ps": turn.time_ps, "kinds": kinds, "bytes": session.reader.bytes,
                        "refused": session.refused, "begin": session.begin}}, file)
 """
@@ -42,10 +42,10 @@ def follower(name="follower.py"):
 
 
 def reported(scenario, *args, asks=(), program=None):
-    """A run that a follower follows, and what that was told."""
-    os.environ["TOLD"], os.environ["ASKS"] = str(scratch() / "told.json"), "\n".join(map(json.dumps, asks))
+    """A run that a follower follows, and what the follower received."""
+    os.environ["RECEIVED"], os.environ["ASKS"] = str(scratch() / "received.json"), "\n".join(map(json.dumps, asks))
     run = rocelab(scenario, "--diagnoser", program or follower(), *args)
-    with open(os.environ["TOLD"]) as file:
+    with open(os.environ["RECEIVED"]) as file:
         return run, json.load(file)
 
 
@@ -71,7 +71,7 @@ def where_it_stands(run):
     check(len(found) == len(listed) > 0 and [f["root"] for f in listed] == [f["where"]["ports"][0] for f in found],
           "its findings stand in the list", (found, listed))
     check(all(f["reported_ns"] % 1_000_000 == 0 and f["reported_ns"] >= f["time"]["start_ns"] for f in found),
-          "each with the moment at which it was told", found)
+          "each with the moment at which it was reported", found)
     check("Findings of ./deep_ports" in run.report and found[0]["evidence"].split(",")[0] in " ".join(run.report.split()),
           "report.txt says them", run.report)
     data = page_data(run)
@@ -104,7 +104,7 @@ def nothing_asked():
     check((run.dir / "records.bin").read_bytes() == (alone.dir / "records.bin").read_bytes(),
           "who asks for nothing changes nothing")
     check((run.dir / "truth.json").read_bytes() == (alone.dir / "truth.json").read_bytes(), "nor the run")
-    check(observed["begin"]["clock"] == "virtual" and observed["begin"]["live"] and observed["kinds"]["END"] == 1, "it is told what it is in",
+    check(observed["begin"]["clock"] == "virtual" and observed["begin"]["live"] and observed["kinds"]["END"] == 1, "it receives what it is in",
           observed)
     check(observed["turns"] == observed["time_ps"] // 1_000_000_000 + 1, "a turn at each epoch's end, and the last words", observed)
 
@@ -118,7 +118,7 @@ def probes():
     check(count[0] > count[1], "probes that it asks for are records", (count, observed["refused"][:2]))
     run, observed = reported(CASE, *SHORT, asks=[{"probe": {"from": "17", "to": "18"}}])
     check("no agent of R-Pingmesh" in observed["refused"][0]["why"] and not run.verdict["plugins"][0]["left_out"],
-          "where nobody probes it is told so, and stays", observed["refused"][:1])
+          "where nobody probes it is informed, and stays", observed["refused"][:1])
     check("refused" in run.stderr and "refused" in run.report, "so is the user", run.stderr)
 
 
@@ -141,10 +141,10 @@ def over_a_recording():
     found = [[{**f, "finding": 0} for f in Run(d).verdict["plugins"][0]["findings"]] for d in (live.dir, again)]
     check(found[0] == found[1], "over a recording it finds what it did in the run", found)
     command(ROCELAB, "diagnose", run.dir, "--out", again, "--diagnoser", follower())
-    with open(os.environ["TOLD"]) as file:
+    with open(os.environ["RECEIVED"]) as file:
         replayed = json.load(file)
     for key in ("turns", "time_ps", "kinds", "bytes"):
-        check(replayed[key] == observed[key], f"and is told the same: {key}", (replayed[key], observed[key]))
+        check(replayed[key] == observed[key], f"and receives the same: {key}", (replayed[key], observed[key]))
     check(not replayed["begin"]["live"], "but that nobody can be asked")
     before = live.verdict["plugins"]
     command(ROCELAB, "diagnose", live.dir)
@@ -160,7 +160,7 @@ def in_the_table():
         row, found = rows["./deep_ports"], run.verdict["plugins"][0]["findings"]
         check(list(rows) == ["vedrfolnir", "full-polling", "./deep_ports"] and row["shares_run"], f"{name}: a row in the table", row)
         check([f["root"] for f in row["findings"]] == [f["where"]["ports"][0] for f in found] != [], "with its findings alone", row)
-        check([f["detected_ns"] for f in row["findings"]] == [f["reported_ns"] for f in found], "when it told them", row)
+        check([f["detected_ns"] for f in row["findings"]] == [f["reported_ns"] for f in found], "when it reported them", row)
         check(row["own_packets"]["asked_polls"] == run.verdict["plugins"][0]["polls"] > 0, "what it asked for", row)
         check(all(f["type"] != "deep-queue" for f in rows["vedrfolnir"]["findings"]), "others' rows are theirs", rows)
         quiet = next(r for r in run.json("comparison.json")["runs"] if r["quiet"])

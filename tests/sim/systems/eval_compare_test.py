@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """rocelab eval compare: a slice of the corpus in two shards and merged, which is what one run says to the byte; what is there is not
-done again, a run that is wanting is; who found what is borne out by the cases; a run that breaks is told; a program from outside is a row
+done again, a run that is wanting is; who found what is borne out by the cases; a run that breaks is reported; a program from outside is a row
 like any; the rules are those of docs/compare-rules.md; bad input is refused."""
 import json
 import shutil
@@ -28,11 +28,13 @@ def shards(root):
 
 
 def merged(root, parts):
-    first = compare(*SMALL, "--merge", *parts, "--out", root / "merged")
-    compare(*SMALL, "--merge", *reversed(parts), "--out", root / "again")
+    first = compare(*SMALL, "--cases", CASES, "--merge", *parts, "--out", root / "merged")
+    compare(*SMALL, "--cases", CASES, "--merge", *reversed(parts), "--out", root / "again")
     text = (root / "merged/compare.json").read_bytes()
     check(text == (root / "again/compare.json").read_bytes(), "merged in any order it is the same")
     check(f"{CASES} of 620 cases" in first.stdout, "the merge has all cases", first.stdout)
+    lacks = compare(*SMALL, "--cases", CASES, "--merge", parts[0], "--out", root / "lacks", expect=1)
+    check("runs are missing" in reported(lacks), "a merge that lacks a shard is no table", reported(lacks))
     few = compare(*SMALL, "--merge", *parts, "--cases", ONE_RUN, "--out", root / "few", "--json")
     whole = compare(*SMALL, "--cases", ONE_RUN, "--out", root / "whole", "--json")
     check(few.stdout == whole.stdout and (root / "few/compare.json").read_bytes() == (root / "whole/compare.json").read_bytes(),
@@ -71,7 +73,7 @@ def by_design(results):
     check(not rows["slow-host"]["pingmesh"]["by_design"], "probes cannot see a late step")
     check(not rows["rnic-down"]["flowpulse"]["by_design"], "volumes of leaves cannot see a host's RNIC")
     check(rows["rnic-down"]["pingmesh"]["grade"] == "right", "probes see a dead RNIC", rows["rnic-down"]["pingmesh"])
-    check(rows["slow-host"]["vedrfolnir"]["grade"] == "right", "steps tell of a slow host", rows["slow-host"]["vedrfolnir"])
+    check(rows["slow-host"]["vedrfolnir"]["grade"] == "right", "steps report a slow host", rows["slow-host"]["vedrfolnir"])
 
 
 def resumed(root):
@@ -90,7 +92,7 @@ def resumed(root):
     recording = runs[0].with_name("records.bin")
     recording.mkdir()
     done = compare(*args, expect=1)
-    check("failed" in reported(done) and f"{ONE_RUN - 1} of 620 cases" in done.stdout, "a run that breaks is told, its case not counted",
+    check("failed" in reported(done) and f"{ONE_RUN - 1} of 620 cases" in done.stdout, "a run that breaks is reported, its case not counted",
           reported(done))
     recording.rmdir()
 
@@ -106,7 +108,7 @@ def program(root):
     row, = results["cases"]
     mark = row["systems"]["./deep_ports"]
     check(mark["by_design"] and mark["grade"] in FOUND and mark["finding"].startswith("deep-queue at "), "it is judged by the rules", mark)
-    check(mark["bytes"] > row["systems"]["vedrfolnir"]["bytes"], "it reads what all are told", row["systems"])
+    check(mark["bytes"] > row["systems"]["vedrfolnir"]["bytes"], "it reads what all receive", row["systems"])
     check(json.loads((out / "cpu.json").read_text())["./deep_ports"]["median"] > 0, "its own processor time counts")
     observed = reported(compare(*args, expect=2))
     check("program ./deep_ports" in observed and "another folder" in observed, "without it the cases are others", observed)
@@ -126,19 +128,21 @@ def program(root):
 def refused(root):
     copy = root / "copy"
     shutil.copytree(root / "shard1", copy)
-    for args, words in [(("--shard", "3/2"), "--shard"), (("--shard", "1"), "2/8"), (("--cases", "0"), "--cases"), (("roc",), "--merge"),
-                        (("--merge",), "name the folders"), (("--merge", str(root / "none")), "none"),
+    for args, words in [(("--shard", "3/2"), "--shard"), (("--shard", "1"), "2/4"), (("--cases", "0"), "--cases"), (("roc",), "takes no"),
+                        (("--merge", str(root / "none")), "none"), (("--merge", str(root / "shard1"), "--shard", "1/2"), "--shard or --merge"),
                         (("--out", str(copy), "--seed", "5"), "another folder"),
                         (("--merge", str(copy), "--scale", "3"), "another folder")]:
         done = compare(*args, *(() if "--out" in args else ("--out", root / "refused")), expect=2)
         check(words in reported(done), f"{' '.join(args)} is refused, with the reason", reported(done))
     case = copy / "0000/case.cfg"
-    case.write_text(case.read_text() + "// Another.\n")
+    written = case.read_text()
+    case.write_text(written + "// Another.\n")
     done = compare(*SMALL, "--cases", 1, "--out", copy, expect=2)
     check("was another case" in reported(done), "a case that is another is not overwritten unseen", reported(done))
+    case.write_text(written)
     (copy / "0000/shared/vedrfolnir/verdict.json").write_text("{")
-    done = compare(*SMALL, "--cases", 1, "--merge", copy, "--out", root / "refused", expect=1)
-    check("cannot be read" in reported(done), "a damaged verdict is told", reported(done))
+    done = compare(*SMALL, "--cases", 1, "--merge", copy, "--out", root / "damaged", expect=1)
+    check("cannot be read" in reported(done), "a damaged verdict is reported", reported(done))
 
 
 def documented():

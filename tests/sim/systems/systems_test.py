@@ -151,7 +151,7 @@ def full_disk():
     done = command(ROCELAB, "run", *FIVE, *SHORT, "--diagnosers", "vedrfolnir,pingmesh", "--json", "--out", out, expect=1,
                    preexec_fn=file_limit(900000))
     comparison = json.loads(done.stdout)
-    check("systems/pingmesh/" in done.stderr and "File too large" in done.stderr, "a full disk is told", done.stderr)
+    check("systems/pingmesh/" in done.stderr and "File too large" in done.stderr, "a full disk is reported", done.stderr)
     check(comparison["runs"][1]["why"] == "its run did not end well" and comparison["systems"][0]["findings"],
           "and the rest is shown", comparison["runs"])
 

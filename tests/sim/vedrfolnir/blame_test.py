@@ -65,7 +65,7 @@ def case_study():
 
 
 def kinds():
-    """Every kind, more of them than Shapley takes; one is without effect; a remedy is tried like any."""
+    """Every kind, more of them than Shapley takes; one is without effect; a remedy is tried beside them."""
     text = FABRIC + RING.replace('ranks', 'name = "ring"; ranks') + """
 jobs = ( { name = "late"; ranks = [ "h2", "h6" ]; start = "5s"; collectives = ( { bytes = "8MB"; } ); } );
 flows = ( { src = "h2"; dst = "h4"; sport = 1; bytes = "9MB"; }, { src = "h3"; dst = "h5"; sport = 2; bytes = "4KB"; } );
@@ -89,6 +89,19 @@ faults = ( { kind = "loss"; port = "l0:4"; rate = 0.1; }, { kind = "slow-host"; 
     check(list(suspects(other)) == ["job@train"] and other["job"] == "shuffle", "kinds: another job's time", other)
 
 
+def remedies():
+    """A remedy is tried beside all suspects, and is none of them: what is without any of them is the same."""
+    text = FABRIC + RING + 'flows = ( { src = "h1"; dst = "h4"; sport = 1; bytes = "9MB"; } );'
+    _, without = blame(scenario_file(text))
+    done, result = blame(scenario_file(text), "--with", "switch.ecn.enabled=false", "--with", "topology.delay=\"20us\"")
+    check(result["without_any_ns"] == without["without_any_ns"] and result["runs"] == without["runs"] + 2, "remedies: a run each", result)
+    check(suspects(result)["h1->h4/1>4791"] == suspects(without)["h1->h4/1>4791"], "remedies: the suspects cost the same", result)
+    tried = suspects(result)["topology.delay=\"20us\""]
+    check(tried["kind"] == "remedy" and tried["shapley_ns"] is None and tried["regained_ns"] < 0, "remedies: they have no share", tried)
+    _, alone = blame(scenario_file(FABRIC + RING), "--with", "switch.ecn.enabled=false")
+    check(alone["runs"] == 2 and alone["without_any_ns"] == alone["took_ns"], "remedies: without suspects too", alone)
+
+
 def whose():
     """Of a run's folder the job that its headline speaks of, not the first; --of all takes every job."""
     text = FABRIC + """
@@ -107,14 +120,14 @@ flows = ( { src = "h1"; dst = "h4"; sport = 1; bytes = "9MB"; } );
 
 
 def unfinished():
-    """A job that is never done counts to the run's end, and that is told."""
+    """A job that is never done counts to the run's end, which is reported."""
     text = FABRIC + RING + """
 faults = ( { kind = "blackhole"; switch = "l1"; dst = "h4"; }, { kind = "slow-host"; host = "h1"; delay = "10us"; } );
 """
     done, result = blame(scenario_file(text))
     rows = suspects(result)
     check(not result["complete"] and result["without_any_complete"], "unfinished: it was not done", result)
-    check("when the run ended" in done.stdout, "unfinished: that is told", done.stdout)
+    check("when the run ended" in done.stdout, "unfinished: that is reported", done.stdout)
     check(rows["blackhole@l1"]["complete"] and not rows["slow-host@h1"]["complete"], "unfinished: what ends it is seen", rows)
     check(rows["blackhole@l1"]["has_effect"], "unfinished: and cost most", rows)
 
@@ -157,6 +170,7 @@ def interrupted():
 
 case_study()
 kinds()
+remedies()
 whose()
 unfinished()
 bad_input()

@@ -11,6 +11,8 @@ TIME = r"([\d.]+) (ms|us|ns)"
 UNIT_NS = {"ms": 1e6, "us": 1e3, "ns": 1}
 LOST = re.compile(rf"Of the {TIME} lost(?: in all)?, (.*?) is unexplained\.")
 PART = re.compile(rf"{TIME} \([\d.]+ %\)")
+SHARE = re.compile(r"\(([\d.]+) %\)")
+EXPLAINED = re.compile(r"(?:causes? explains?|alone explains?) ([\d.]+) ")
 LINES = re.compile(rf"(?:cost|:) {TIME}, [\d.]+ % of the lost time|\.\.\. and [^:\n]*: {TIME}, in report")
 SCENARIO = """
 name = "drawn-%d";
@@ -28,13 +30,12 @@ def agrees(root, name):
     """verdict.json, and the page's data, which has all of it."""
     network, findings, timed = root["network"], root["findings"], root["collectives"]
     parts = [network[f"{part}_ns"] for part in ("explained", "without_effect", "late_little", "unexplained")]
-    near(sum(parts), network["lost_ns"], f"{name}: parts of the lost time", 4)
+    check(sum(parts) == network["lost_ns"], f"{name}: parts of the lost time", (parts, network))
     for key, effect in (("explained_ns", False), ("without_effect_ns", True)):
         costs = [f["explained_ns"] for f in findings if f["without_effect"] == effect]
-        near(sum(costs), network[key], f"{name}: {key} of findings", len(costs) + 1)
+        check(sum(costs) == network[key], f"{name}: {key} of findings", (costs, network))
     for f in findings:
-        near(sum(p["explained_ns"] for p in f["iterations"]), f["explained_ns"], f"{name}: {f['type']} {f['root']} by iterations",
-             len(f["iterations"]) + 1)
+        check(sum(p["explained_ns"] for p in f["iterations"]) == f["explained_ns"], f"{name}: {f['type']} {f['root']} by iterations", f)
     near(sum(c["lost_ns"] for c in timed), network["lost_ns"], f"{name}: by collectives", len(timed) + 1)
     near(sum(c["unexplained_ns"] for c in timed), network["unexplained_ns"], f"{name}: unexplained by collectives", len(timed) + 1)
     near(sum(j["lost_ns"] for j in root["jobs"]), network["lost_ns"], f"{name}: by jobs", len(timed) + 1)
@@ -51,11 +52,13 @@ def report_agrees(run, name):
         return
     unit = UNIT_NS[observed[2]]
     parts = [float(part[0]) for part in PART.findall(observed[3] + " is")]
-    near(sum(parts), float(observed[1]), f"{name}: the report's parts", 0.0005 * (len(parts) + 1) + 1e-6)
+    check(f"{sum(parts):.3f}" == observed[1], f"{name}: the report's parts", (parts, observed[1]))
+    shares = [float(share) for share in SHARE.findall(observed[3] + " is")]
+    check(f"{sum(shares):.1f}" == "100.0", f"{name}: and their shares", shares)
     near(float(observed[1]) * unit, network["lost_ns"], f"{name}: what it says was lost", 0.0006 * unit + 1)
     listed = [float(one[0] or one[2]) for one in LINES.findall(text.split(" % of the lost time. Of the ", 1)[-1])]
-    near(sum(listed) * unit, network["explained_ns"] + network["without_effect_ns"], f"{name}: what it lists",
-         0.0006 * unit * (len(listed) + 1))
+    explained = sum(float(part) for part in EXPLAINED.findall(observed[3]))
+    check(f"{sum(listed):.3f}" == f"{explained:.3f}", f"{name}: what it lists", (listed, observed[3]))
 
 
 def holds(scenario, *args):

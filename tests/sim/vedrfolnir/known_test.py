@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Faults that operators know of: routes are without a dead cable from the first packet on, records tell of them, and of no
+"""Faults that operators know of: routes are without a dead cable from the first packet on, records report them, and of no
 other."""
 import struct
 
@@ -39,13 +39,17 @@ def dead_cable():
     check(dead & ports_of_routes(healthy) == dead, "without the fault flows have the cable")
     check(not dead & ports_of_routes(run), "with it no route has", ports_of_routes(run) & dead)
     check(run.run["end_reason"] == "complete" and not any(run.run["drops"].values()), "no packet is lost to it", run.run["drops"])
-    check(not run.findings("link-down"), "no finding names it", run.findings())
-    check(known(run) == [("link-down", 1, 1.0, 0, 0)], "a record tells of it", known(run))
+    (cut,) = run.findings("link-down")
+    check(cut["root"] == "A:1" and "known before the run" in cut["evidence"], "a finding names it, as known before the run", cut)
+    queues = run.findings("flow-contention")
+    check(queues and all(f["consequence_of"] == run.findings().index(cut) for f in queues), "what its absence makes is its consequence",
+          run.findings())
+    check(known(run) == [("link-down", 1, 1.0, 0, 0)], "a record reports it", known(run))
     check(run.run["idle_faults"] == [] and reported(run, "link-down")[0]["known"] is True, "truth.json says that it is known")
     again = rocelab(small(fault("link-down", port="S:1", known=True)), "--lcores", "2")
     check(again.run["digest"] == run.run["digest"], "the same by its other end, and on two lcores")
     unknown = rocelab(small(fault("link-down", port="A:1")))
-    check(known(unknown) == [] and any(unknown.run["drops"].values()), "unknown, it loses packets, and no record tells of it")
+    check(known(unknown) == [] and any(unknown.run["drops"].values()), "unknown, it loses packets, and no record reports it")
     mended = rocelab(small(fault("link-down", port="A:1", duration="100us", known=True)), *PODS)
     check(mended.run["end_reason"] == "complete" and mended.run["reroutes"] == 1, "mended, it comes back", mended.run["reroutes"])
 
@@ -57,10 +61,10 @@ def gray():
     run = rocelab(small(*faults))
     check(sorted(known(run), key=str) == [("blackhole", None, 0.0, 1_000_000_000, 0), ("delay", 2, 0.0, 0, 0),
                                          ("loss", 1, 0.002, 10_000, 300_000)],
-          "records tell of those that are known, at their rates", known(run))
+          "records report those that are known, at their rates", known(run))
     without = rocelab(small(*faults[-1:]))
     check(ports_of_routes(run) == ports_of_routes(without), "routes are as without them")
-    check(without.run["virtual_ns"] > CLEAN_NS / 2 and known(without) == [], "nothing tells of an unknown one")
+    check(without.run["virtual_ns"] > CLEAN_NS / 2 and known(without) == [], "nothing reports an unknown one")
 
 
 def reported_as_known():

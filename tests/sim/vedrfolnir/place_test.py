@@ -25,7 +25,7 @@ def ends(port):
 
 
 def cut_links():
-    """15->16 sends by 4:3 and 8:2; its ACKs come by 10:1 and 5:2. Both have another way, and switches of the old one tell."""
+    """15->16 sends by 4:3 and 8:2; its ACKs return by 10:1 and 5:2. Both have another path, and switches of the old one report."""
     for port, step_bytes in (("4:3", "4MB"), ("8:2", "2MB"), ("10:1", "2MB"), ("5:2", "4MB")):
         run = rocelab(pods(fault("link-down", port=port, start="100us", duration="300us"), step_bytes=step_bytes))
         found = {f["root"] for f in run.findings()}

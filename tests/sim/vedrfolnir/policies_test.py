@@ -33,7 +33,7 @@ for policy in POLICIES:
     check(o["telemetry_bytes"] == counted == o["row_bytes"], f"{policy}: counted are the bytes that were recorded and received",
           (o, counted))
     if policy in OURS:
-        check(o["triggers"] == len(triggers) > 0, f"{policy}: triggers are the detections told", (o, len(triggers)))
+        check(o["triggers"] == len(triggers) > 0, f"{policy}: triggers are the detections reported", (o, len(triggers)))
         check(o["telemetry_bytes"] > 0.9 * o["telemetry_bytes_collected"], f"{policy}: keeps nearly all of it", o)
         check(asked <= {r.event for r in triggers}, f"{policy}: ports answer detections and nothing else", asked)
         check(o["notification_packets"] > 0, f"{policy}: notifies", o)
@@ -71,7 +71,7 @@ again = rocelab(SCENARIO, *sets(detection__policy="hawkeye-maxr"), "--lcores", 2
 check(again.run["digest"] == runs["hawkeye-maxr"].run["digest"], "a flood is the same on two lcores", again.run)
 
 # A storm pauses whole flows: no ACK returns while it rages, and Hawkeye detects nothing then.
-storm = rocelab(SCENARIOS / "pfc-storm.cfg", *sets(detection__policy="hawkeye-maxr"))
+storm = rocelab(SCENARIOS / "pfc-storm.cfg", *sets(detection__policy="hawkeye-maxr", switch__profile="ns3", host__profile="ns3"))
 [fault] = [f for f in storm.truth["faults"] if f["kind"] == "pfc-storm"]
 [found] = storm.findings("pfc-storm")
 check(found["root"] == fault["target"], "hawkeye-maxr: finds the storm all the same", found)

@@ -58,7 +58,7 @@ def steps_of_nothing(data):
 def one_bad_report(data):
     at = [at for at, kind in offsets(data) if kind == records.STEP][-1]
     done, out = diagnose(put(data, at + END_PS_AT, "<Q", 0), expect=0)
-    check("Incomplete evidence" in done.stdout and "1 bad record" in done.stdout, "a bad report is told of", done.stdout)
+    check("Incomplete evidence" in done.stdout and "1 bad record" in done.stdout, "a bad report is reported", done.stdout)
     name = records.node_names(records.read_bytes(data))[HEADER.unpack_from(data, at)[2]]
     reported = re.sub(r"\s+", " ", done.stdout)
     check(f"the first of {name}: " in reported and f"byte {at}" in reported and "end_ps" in reported, "whose, which, and what was bad", reported)
@@ -89,7 +89,7 @@ def cut_anywhere(data):
             observed = float(re.search(r"broke off (\d+\.\d+) ms into the run", reported).group(1))
             check(observed >= at_ms - 1e-6, f"cut at {cut}: as of its last record", (observed, at_ms))
     torn, _ = diagnose(data[:first_step + 40], expect=0)
-    check("40 B into a record" in re.sub(r"\s+", " ", torn.stdout), "a torn record is told of", torn.stdout)
+    check("40 B into a record" in re.sub(r"\s+", " ", torn.stdout), "a torn record is reported", torn.stdout)
 
 
 def any_field(data):

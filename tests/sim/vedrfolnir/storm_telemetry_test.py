@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Telemetry answers 20 ms into a storm, when every kept epoch is empty: the present state tells what the rows no longer do."""
+"""Telemetry answers 20 ms into a storm, when every kept epoch is empty: the present state shows what the rows no longer do."""
 import records
 from harness import SCENARIOS, check, rocelab, sets
 

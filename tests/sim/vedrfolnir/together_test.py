@@ -8,8 +8,10 @@ FABRIC = (SCENARIOS / "include" / "two-pods.inc").read_text()
 
 
 def run(step_bytes, start, flows, faults=()):
-    # Three detections: a pause whose time no report tells of holds nobody up as far as the analyzer knows.
+    # Three detections: a pause whose time no report has holds nothing up as far as the analyzer knows.
     return rocelab(scenario_file(FABRIC + f"""
+switch = {{ profile = "ns3"; }};
+host = {{ profile = "ns3"; }};
 detection = {{ detections = 3; }};
 collectives = ( {{ op = "allgather"; algorithm = "ring"; ranks = [ "12", "14" ]; step_bytes = "{step_bytes}";
                   sport = 10000; start = "{start}"; }} );

@@ -9,7 +9,8 @@ from cases import ring, small
 from harness import SCENARIOS, check, rocelab, scenario_file, scratch
 
 TYPES = {"flow-contention", "incast", "pfc-backpressure", "pfc-storm", "pfc-deadlock", "forwarding-loop", "load-imbalance",
-         "packet-loss", "link-down", "blackhole", "slow-host", "strict-priority"}
+         "packet-loss", "link-down", "blackhole", "slow-host", "strict-priority", "tail-drop", "host-limited", "timer-too-short",
+         "receiver-not-ready", "reordering", "pfc-watchdog", "link-rate"}
 FLOW = re.compile(r"^[\w-]+->[\w-]+/\d+>\d+$")
 PORT = re.compile(r"^[\w-]+:\d+$")
 REPORTS = ("verdict.json", "report.txt", "report.html", "waiting.dot", "provenance.dot", "steps.csv", "run.json",
@@ -210,7 +211,7 @@ flows = ( { src = "h1"; dst = "h5"; sport = 20000; bytes = "4MB"; prio = 0; star
 
 
 def corruption():
-    """A polling packet has who takes frames in tell of those that came damaged: loss and damage look apart."""
+    """On a polling packet receivers report damaged frames: loss and damage look different."""
     run = rocelab(scenario_file("""
 topology = { kind = "fat-tree"; k = 4; };
 collectives = ( { step_bytes = "8MB"; ranks = [ "h0", "h4", "h8", "h12" ]; } );
@@ -219,7 +220,7 @@ faults = ( { kind = "corruption"; port = "e0:3"; rate = 0.02; }, { kind = "corru
     found = run.findings("packet-loss")
     check(found and {f["root"] for f in found} <= {"a0:1", "a1:1"}, "corruption: the end of the cable is named", run.findings())
     check({"e0:3", "e0:4"} & set(found[0]["ports"]), "corruption: and the port that sends by it", found)
-    check("arrived damaged" in found[0]["evidence"], "corruption: the evidence tells loss and damage apart", found)
+    check("arrived damaged" in found[0]["evidence"], "corruption: the evidence distinguishes loss and damage", found)
 
 
 clean_ring()
@@ -232,4 +233,4 @@ pfc_backpressure_bystander()
 incast()
 halving_doubling()
 case_study()
-check({"flow-contention", "incast", "pfc-backpressure", "pfc-storm"} <= reported, "the four signatures were told", reported)
+check({"flow-contention", "incast", "pfc-backpressure", "pfc-storm"} <= reported, "the four signatures were reported", reported)

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "bench/pairs.h"
+#include "bench/bench.h"
 #include "common/array.h"
 #include "tests/unit/unit.h"
 
@@ -80,6 +80,18 @@ slower_is_what_noise_does_not_explain(void **state)
 	assert_false(pairs_slower(1.2, 0.01));
 }
 
+/* 0.95 / 0.9 - 1 */
+static void
+noise_that_hides_a_tenth_is_noted(void **state)
+{
+	(void)state;
+	assert_false(pairs_noisy(0));
+	assert_false(pairs_noisy(0.055));
+	assert_true(pairs_noisy(0.056));
+	assert_false(pairs_slower(0.9001, 0.056));
+	assert_true(pairs_slower(0.8999, 0.055));
+}
+
 UNIT_TEST(pairs)
 {
 	const struct CMUnitTest tests[] = {
@@ -89,6 +101,7 @@ UNIT_TEST(pairs)
 		cmocka_unit_test(one_disturbed_pair_is_no_noise),
 		cmocka_unit_test(more_pairs_have_less_noise),
 		cmocka_unit_test(slower_is_what_noise_does_not_explain),
+		cmocka_unit_test(noise_that_hides_a_tenth_is_noted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

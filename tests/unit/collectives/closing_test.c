@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which schedules may be iterated as they are, and what becomes of the others. */
-#include "collectives/closing.h"
+#include "collectives/schedule.h"
 
 #include <errno.h>
 

@@ -34,10 +34,10 @@ wrong_elements_are_counted(void **state)
 static void
 float_sums_are_exact(void **state)
 {
-	struct coll_schedule *schedule = make_schedule(COLL_ALLREDUCE, COLL_RING, COLL_MAX_RANKS, 2048);
+	struct coll_schedule *schedule = make_schedule(COLL_ALLREDUCE, COLL_HALVING_DOUBLING, COLL_MAX_FLOAT_RANKS, 2048);
 	float *sum = calloc(2048, sizeof(*sum)), *other = calloc(2048, sizeof(*other));
 
-	for (uint32_t rank = 0; rank < COLL_MAX_RANKS; rank++) {
+	for (uint32_t rank = 0; rank < COLL_MAX_FLOAT_RANKS; rank++) {
 		coll_data_fill(other, schedule, COLL_FLOAT32, rank, 0);
 		coll_data_reduce(sum, other, COLL_FLOAT32, 2048);
 	}
@@ -49,6 +49,38 @@ float_sums_are_exact(void **state)
 	assert_int_equal(coll_data_wrong(sum, schedule, COLL_FLOAT32, 0, 0), 2048);
 	free(sum);
 	free(other);
+	coll_schedule_destroy(schedule);
+}
+
+/* Beyond, floats are summed as integers: 4,096 contributions, from either end, and one that is there twice. */
+static void
+sums_of_more_ranks_are_of_integers(void **state)
+{
+	const uint32_t ranks = 4 * COLL_MAX_FLOAT_RANKS, count = 4 * COLL_MAX_FLOAT_RANKS;
+	struct coll_schedule *schedule = make_schedule(COLL_ALLREDUCE, COLL_HALVING_DOUBLING, ranks, count);
+	int32_t *up = calloc(count, sizeof(*up)), *down = calloc(count, sizeof(*down)),
+		*other = calloc(count, sizeof(*other));
+	enum coll_type type = coll_data_type(COLL_FLOAT32, schedule);
+
+	(void)state;
+	assert_int_equal(type, COLL_INT32);
+	assert_int_equal(coll_data_type(COLL_INT32, schedule), COLL_INT32);
+	for (uint32_t rank = 0; rank < ranks; rank++) {
+		coll_data_fill(other, schedule, type, rank, 3);
+		coll_data_reduce(up, other, type, count);
+		coll_data_fill(other, schedule, type, ranks - 1 - rank, 3);
+		coll_data_reduce(down, other, type, count);
+	}
+	assert_int_equal(coll_data_wrong(up, schedule, type, 0, 3), 0);
+	assert_memory_equal(up, down, count * sizeof(*up));
+	coll_data_reduce(up, other, type, count);
+	assert_int_equal(coll_data_wrong(up, schedule, type, ranks - 1, 3), count);
+	free(up);
+	free(down);
+	free(other);
+	coll_schedule_destroy(schedule);
+	schedule = make_schedule(COLL_ALLREDUCE, COLL_RING, COLL_MAX_FLOAT_RANKS, COLL_MAX_FLOAT_RANKS);
+	assert_int_equal(coll_data_type(COLL_FLOAT32, schedule), COLL_FLOAT32);
 	coll_schedule_destroy(schedule);
 }
 
@@ -101,6 +133,7 @@ UNIT_TEST(collective_data)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(wrong_elements_are_counted),
 		cmocka_unit_test(float_sums_are_exact),
+		cmocka_unit_test(sums_of_more_ranks_are_of_integers),
 		cmocka_unit_test(report_has_nccl_columns),
 		cmocka_unit_test(busbw_factors),
 	};

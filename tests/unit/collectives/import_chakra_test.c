@@ -231,6 +231,126 @@ groups_have_their_own_collectives(void **state)
 	}
 }
 
+/*
+ * A barrier moves no data of its own, a group of one rank nothing at all, and what a processor does to start a collective
+ * is a computation, which may take no time.
+ */
+static void
+some_collectives_move_nothing(void **state)
+{
+	static const char json[] = "{ \"alone\": [0] }";
+	const char *path = write_file("groups", json, sizeof(json) - 1);
+	struct coll_schedule *s;
+
+	begin(2);
+	for (uint32_t rank = 0; rank < 2; rank++) {
+		struct bytes message = node(1, COLL, NULL, 0), start = node(2, COLL, DEPS(1)),
+			     text = node(3, COLL, DEPS(2));
+
+		put_attribute(&message, "comm_type", 9, 9);
+		end_node(rank, &message);
+		put_attribute(&start, "is_cpu_op", 27, 1);
+		end_node(rank, &start);
+		put_number(&text, 7, 3);
+		put_attribute(&text, "is_cpu_op", 27, 1);
+		put_attribute(&text, "num_ops", 9, 5);
+		end_node(rank, &text);
+		compute(rank, 4, 0, DEPS(3));
+		if (rank == 0)
+			collective(rank, 5, 0, 100, "alone", NULL, 0);
+	}
+	s = must(path);
+	for (uint32_t rank = 0; rank < 2; rank++) {
+		assert_int_equal(coll_steps(s, rank), 3); /* two messages of one element, a computation */
+		assert_int_equal(coll_step_at(s, rank, 1)->count_elems, 1);
+		assert_int_equal(coll_step_at(s, rank, 3)->compute_ps, 3 * PS_PER_US);
+		assert_true(waits_for(s, rank, 3, rank, 2));
+	}
+	assert_int_equal(coll_size_of(s, 1).bytes, 0);
+	coll_schedule_destroy(s);
+	unlink(path);
+}
+
+/* A Reduce ends at its root; an attribute that is no number is none. */
+static void
+a_reduce_has_a_root(void **state)
+{
+	struct coll_schedule *s;
+
+	begin(3);
+	for (uint32_t rank = 0; rank < 3; rank++) {
+		struct bytes message = node(1, COLL, NULL, 0);
+
+		put_attribute(&message, "comm_type", 9, 1);
+		put_attribute(&message, "comm_size", 9, 4096);
+		put_attribute(&message, "root_rank", 9, 1);
+		put_text(&message, "is_cpu_op", "true");
+		end_node(rank, &message);
+	}
+	s = must(NULL);
+	assert_int_equal(coll_steps(s, 1), 0);
+	assert_int_not_equal(coll_steps(s, 0) + coll_steps(s, 2), 0);
+	assert_int_equal(coll_size_of(s, 1).bytes, 4096);
+	assert_int_equal(coll_size_of(s, 1).root, 1);
+	coll_schedule_destroy(s);
+}
+
+/* Groups beside each other whose collectives differ, in whatever it is, have no common size. */
+static void
+unlike_groups_have_no_size(void **state)
+{
+	static const struct {
+		const char *groups;
+		uint64_t type, size, root; /* of the second */
+		uint64_t bytes;
+	} cases[] = {
+		{ "{ \"a\": [0, 1], \"b\": [2, 3] }", 5, 400, 0, 400 },
+		{ "{ \"a\": [0, 1], \"b\": [2, 3] }", 1, 400, 0, 0 },
+		{ "{ \"a\": [0, 1], \"b\": [2, 3] }", 5, 500, 0, 0 },
+		{ "{ \"a\": [0, 1], \"b\": [2, 3] }", 5, 400, 3, 0 },
+		{ "{ \"a\": [0, 1], \"b\": [2, 3, 4] }", 5, 400, 0, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const char *path = write_file("groups", cases[i].groups, strlen(cases[i].groups));
+		struct coll_schedule *s;
+
+		begin(5);
+		for (uint32_t rank = 0; rank < (i == 4 ? 5 : 4); rank++) {
+			struct bytes message = node(1, COLL, NULL, 0);
+
+			put_attribute(&message, "comm_type", 9, rank < 2 ? 5 : cases[i].type);
+			put_attribute(&message, "comm_size", 9, rank < 2 ? 400 : cases[i].size);
+			put_attribute(&message, "root_rank", 9, rank < 2 ? 0 : cases[i].root);
+			put_text(&message, "pg_name", rank < 2 ? "a" : "b");
+			end_node(rank, &message);
+		}
+		s = must(path);
+		assert_int_equal(coll_size_of(s, 1).bytes, cases[i].bytes);
+		coll_schedule_destroy(s);
+		unlink(path);
+	}
+}
+
+/* Of all traces whose control is the call hierarchy there is one warning; none of them waits for it. */
+static void
+callers_of_all_traces_are_ignored(void **state)
+{
+	struct coll_schedule *s;
+
+	begin(2);
+	for (uint32_t rank = 0; rank < 2; rank++) {
+		send_or_receive(rank, 1, SEND, 1 - rank, 10, 9, NULL, 0);
+		send_or_receive(rank, 2, RECV, 1 - rank, 10, 9, NULL, 0);
+		end_node(rank,
+			 &(struct bytes){ { 0x08, 3, 0x18, COMP, 0x38, 7, 0x20, 99 }, 8 }); /* controlled by node 99 */
+	}
+	s = must(NULL);
+	for (uint32_t rank = 0; rank < 2; rank++)
+		assert_int_equal(coll_steps(s, rank), 2);
+	coll_schedule_destroy(s);
+}
+
 /* Size as nccl-tests has it: of one collective, of all ranks or of groups that do not overlap. */
 static void
 one_collective_has_a_size(void **state)
@@ -299,6 +419,10 @@ UNIT_TEST(import_chakra)
 		cmocka_unit_test(groups_have_their_own_collectives),
 		cmocka_unit_test(one_collective_has_a_size),
 		cmocka_unit_test(others_have_no_size),
+		cmocka_unit_test(some_collectives_move_nothing),
+		cmocka_unit_test(a_reduce_has_a_root),
+		cmocka_unit_test(unlike_groups_have_no_size),
+		cmocka_unit_test(callers_of_all_traces_are_ignored),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -252,8 +252,8 @@ what_is_no_algorithm_is_refused(void **state)
 	       "gpu.i_chunks: found \"-1\"");
 	refuse(HEAD "<gpu id=\"0\" i_chunks=\"1\" o_chunks=\"0\" s_chunks=\"0\" colour=\"2\"></gpu>\n" GPU1, 2,
 	       "\"colour\" that is unknown here");
-	refuse("<algo name=\"x\" nchunksperloop=\"2\" ngpus=\"2000\" coll=\"custom\" inplace=\"0\"/>", 1,
-	       "found \"2000\"; a number from 2 to 1024");
+	refuse("<algo name=\"x\" nchunksperloop=\"2\" ngpus=\"200000\" coll=\"custom\" inplace=\"0\"/>", 1,
+	       "found \"200000\"; a number from 2 to 65536");
 	refuse("<algo name=\"x\" nchunksperloop=\"3\" ngpus=\"2\" coll=\"custom\" inplace=\"0\">"
 	       "<gpu id=\"0\" i_chunks=\"1\" o_chunks=\"0\" s_chunks=\"0\"/><gpu id=\"1\" i_chunks=\"1\" o_chunks=\"0\" "
 	       "s_chunks=\"0\"/></algo>",
@@ -299,6 +299,48 @@ what_steps_cannot_be_is_refused(void **state)
 		       "0", "s", "i", "o", "cnt=\"1\" depid=\"1\" deps=\"0\" hasdep=\"0\"") "</tb>" BLOCK("1", "-1", "-1")
 		       STEP("0", "cpy", "i", "s", ALONE) "</tb></gpu>" GPU1,
 	       4, "no step waits for it");
+}
+
+/* An element, an attribute, a channel and a buffer that cannot be, each at its edge. */
+static void
+what_stands_elsewhere_is_refused(void **state)
+{
+	static const char long_name[] =
+		"<algo name=\"nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn"
+		"nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn"
+		"nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn"
+		"\" nchunksperloop=\"2\" ngpus=\"2\" coll=\"custom\" inplace=\"0\"/>";
+
+	refuse(long_name, 1, "algo.name: found \"nnn");
+	refuse(long_name, 1, "a text of less than ");
+	refuse(HEAD GPU0 "<step/></gpu></algo>", 3, "found <step>; <tb> would be right");
+	refuse(HEAD GPU0 BLOCK("0", "1", "1") "<gpu/></tb></gpu></algo>", 4, "found <gpu>; <step> would be right");
+	refuse(HEAD GPU0 BLOCK("0", "1",
+			       "1") "<step s=\"0\" type=\"s\" srcbuf=\"i\" srcoff=\"0\" dstbuf=\"o\" dstoff=\"0\" "
+				    "cnt=\"1\" depid=\"-1\" deps=\"-1\" hasdep=\"0\">\n<step/></step></tb></gpu></algo>",
+	       5, "found <step>; nothing within a step would be right");
+	refuse(HEAD GPU0 BLOCK("0", "1", "5") "</tb></gpu>" GPU1, 3, "peer 5; there are 2 gpus");
+	refuse(HEAD GPU0 BLOCK("0", "1", "0") "</tb></gpu>" GPU1, 3, "has its own gpu for a peer");
+	refuse(HEAD GPU0 BLOCK("0", "1",
+			       "1") "<step s=\"0\" type=\"s\" srcbuf=\"i\" srcoff=\"-1\" dstbuf=\"o\" dstoff=\"0\" " ALONE
+				    "/></tb></gpu>" GPU1,
+	       4, "srcoff: 1 chunks from -1 of a buffer that has 2");
+	refuse(HEAD GPU0 BLOCK("0", "1",
+			       "1") "<step s=\"0\" type=\"r\" srcbuf=\"i\" srcoff=\"0\" dstbuf=\"o\" dstoff=\"2\" " ALONE
+				    "/></tb></gpu>" GPU1,
+	       4, "dstoff: 1 chunks from 2 of a buffer that has 2");
+	refuse(HEAD GPU0 BLOCK("0", "1", "1")
+		       STEP("0", "s", "i", "o", "cnt=\"1\" depid=\"3\" deps=\"0\" hasdep=\"0\"") "</tb>" BLOCK(
+			       "7", "-1", "-1") "</tb></gpu>" GPU1,
+	       4, "waits for tb 3, which gpu 0 has not");
+	refuse(HEAD GPU0 BLOCK("0", "1", "1") STEP("0", "s", "i", "o", ALONE) STEP("1", "r", "i", "o",
+										   ALONE) "</tb>" BLOCK("1", "-1", "-1")
+		       STEP("0", "cpy", "i", "s", "cnt=\"1\" depid=\"1\" deps=\"0\" hasdep=\"1\"") "</tb></gpu>" GPU1,
+	       7, "gpu 0 tb 1 step 0 waits for itself");
+	refuse(HEAD GPU0 BLOCK("0", "-1", "-1")
+		       STEP("0", "nop", "i", "o", "cnt=\"0\" depid=\"-1\" deps=\"0\" hasdep=\"0\"") "</tb></gpu>" GPU1,
+	       4, "only one of them has a dependency");
+	must_refuse(IMPORT_MSCCL, HEAD GPU0 "</gpu>" GPU1, 0, 1, "0 B are no whole number of elements");
 }
 
 static void
@@ -371,6 +413,130 @@ what_does_not_do_its_work_is_refused(void **state)
 	must_refuse(IMPORT_MSCCL, t.bytes, 40, 16, "gpu 1 tb 0 step 1"); /* where it is noticed */
 }
 
+/* Of two gpus: 0 has the data of a broadcast, or gets the sum of a reduce. */
+static void
+put_pair(struct text *t, const char *coll, int from, const char *recv, bool in_place)
+{
+	algo(t, coll, 2, 2, in_place);
+	for (int g = 0; g < 2; g++) {
+		add(t, "<gpu id=\"%d\" i_chunks=\"2\" o_chunks=\"%d\" s_chunks=\"0\">\n", g, in_place ? 0 : 2);
+		add(t, "<tb id=\"0\" send=\"%d\" recv=\"%d\" chan=\"0\">\n", g == from ? 1 - g : -1,
+		    g == from ? -1 : 1 - g);
+		for (int chunk = 0; chunk < 2; chunk++)
+			step(t, chunk, g == from ? "s" : recv, "i", chunk, in_place ? "i" : "o", chunk);
+		add(t, "</tb>\n");
+		if (!in_place && strcmp(coll, "broadcast") == 0 && g == from) {
+			add(t, "<tb id=\"1\" send=\"-1\" recv=\"-1\" chan=\"0\">\n");
+			for (int chunk = 0; chunk < 2; chunk++)
+				step(t, chunk, "cpy", "i", chunk, "o", chunk);
+			add(t, "</tb>\n");
+		}
+		add(t, "</gpu>\n");
+	}
+	add(t, "</algo>\n");
+}
+
+/* The file does not name it: who receives nothing, or sends nothing. */
+static void
+the_root_is_found(void **state)
+{
+	struct coll_schedule *s;
+	struct text t;
+
+	for (int root = 0; root < 2; root++) {
+		put_pair(&t, "broadcast", root, "r", true);
+		s = must_import(IMPORT_MSCCL, t.bytes, 20, 0);
+		assert_int_equal(s->op, COLL_BROADCAST);
+		assert_int_equal(s->root, root);
+		coll_schedule_destroy(s);
+		put_pair(&t, "reduce", 1 - root, "rrc", true);
+		s = must_import(IMPORT_MSCCL, t.bytes, 20, 0);
+		assert_int_equal(s->op, COLL_REDUCE);
+		assert_int_equal(s->root, root);
+		coll_schedule_destroy(s);
+	}
+	/* All receive: no root, which is then rank 0, and the proof refuses it. */
+	put_pair(&t, "broadcast", 0, "r", true);
+	memcpy(strstr(t.bytes, "recv=\"-1\""), "recv=\"1\" ", 9);
+	memcpy(strstr(t.bytes, "\"s\" srcbuf"), "\"r\"", 3);
+	must_refuse(IMPORT_MSCCL, t.bytes, 20, 0, "is a receive without a send");
+}
+
+/* Out of place the sum is added to the vector of the output, in a step that takes its time. */
+static void
+adding_elsewhere_takes_a_step(void **state)
+{
+	struct coll_schedule *s;
+	struct text t;
+
+	put_pair(&t, "reduce", 1, "rrc", false);
+	s = must_import(IMPORT_MSCCL, t.bytes, 20, 32000000000);
+	assert_int_equal(coll_steps(s, 0), 2);
+	for (uint32_t i = 1; i <= 2; i++) {
+		assert_true(coll_step_at(s, 0, i)->reduce);
+		assert_int_equal(coll_step_at(s, 0, i)->count_elems, 10);
+		assert_int_equal(coll_step_at(s, 0, i)->compute_ps, 10 * PS_PER_NS); /* 40 B at 4 GB/s */
+		assert_int_equal(coll_step_at(s, 0, i)->dst_elems, 20 + (i - 1) * 10);
+	}
+	coll_schedule_destroy(s);
+}
+
+/* In place the output of a ReduceScatter is the rank's block of the vector, and is no larger. */
+static void
+a_reducescatter_is_in_its_own_block(void **state)
+{
+	struct coll_schedule *s;
+	struct text t;
+
+	for (int chunks = 1; chunks <= 2; chunks++) {
+		algo(&t, chunks == 1 ? "reducescatter" : "reduce_scatter", 2, 2, true);
+		for (int g = 0; g < 2; g++) {
+			add(&t, "<gpu id=\"%d\" i_chunks=\"2\" o_chunks=\"%d\" s_chunks=\"0\">\n", g, chunks);
+			add(&t, "<tb id=\"0\" send=\"%d\" recv=\"%d\" chan=\"0\">\n", 1 - g, 1 - g);
+			step(&t, 0, "s", "i", 1 - g, "o", 0);
+			step(&t, 1, "rrc", "i", g, "o", 0);
+			add(&t, "</tb></gpu>\n");
+		}
+		add(&t, "</algo>\n");
+		if (chunks == 2) {
+			must_refuse(IMPORT_MSCCL, t.bytes, 20, 2,
+				    "gpu 0: 2 output chunks are more than its block of the reduce");
+			continue;
+		}
+		s = must_import(IMPORT_MSCCL, t.bytes, 20, 0);
+		assert_int_equal(s->op, COLL_REDUCESCATTER);
+		assert_int_equal(coll_step_at(s, 0, 1)->dst_elems, 10); /* block 1, at gpu 1 */
+		coll_schedule_destroy(s);
+	}
+	algo(&t, "allgather", 2, 2, true);
+	add(&t, "<gpu id=\"0\" i_chunks=\"2\" o_chunks=\"2\" s_chunks=\"0\"/>\n"
+		"<gpu id=\"1\" i_chunks=\"1\" o_chunks=\"2\" s_chunks=\"0\"/></algo>\n");
+	must_refuse(IMPORT_MSCCL, t.bytes, 20, 2, "gpu 0: 2 input chunks are more than its block of the allgather");
+}
+
+/* A size for which the algorithm is not meant is carried out all the same. */
+static void
+a_size_beyond_its_range_is_taken(void **state)
+{
+	static const char *const ranges[] = { "minBytes=\"1000\" maxBytes=\"0\"", "minBytes=\"0\" maxBytes=\"79\"",
+					      "minBytes=\"0\" maxBytes=\"80\"" };
+
+	for (size_t i = 0; i < ARRAY_LEN(ranges); i++) {
+		struct coll_schedule *s;
+		struct text t;
+
+		t.used = 0;
+		add(&t,
+		    "<algo name=\"x\" nchunksperloop=\"2\" ngpus=\"2\" coll=\"custom\" inplace=\"1\" %s>" GPU0 BLOCK(
+			    "0", "1", "1") STEP("0", "s", "i", "o", ALONE)
+			    STEP("1", "r", "i", "o", ALONE) "</tb></gpu>" GPU1,
+		    ranges[i]);
+		s = must_import(IMPORT_MSCCL, t.bytes, 20, 0);
+		assert_int_equal(coll_step_at(s, 0, 1)->dst_elems, 20); /* in place or not: of an unknown operation */
+		coll_schedule_destroy(s);
+	}
+}
+
 UNIT_TEST(import_msccl)
 {
 	const struct CMUnitTest tests[] = {
@@ -381,7 +547,12 @@ UNIT_TEST(import_msccl)
 		cmocka_unit_test(early_messages_wait_in_places_of_their_own),
 		cmocka_unit_test(what_is_no_algorithm_is_refused),
 		cmocka_unit_test(what_steps_cannot_be_is_refused),
+		cmocka_unit_test(what_stands_elsewhere_is_refused),
 		cmocka_unit_test(what_would_hang_is_refused),
+		cmocka_unit_test(the_root_is_found),
+		cmocka_unit_test(adding_elsewhere_takes_a_step),
+		cmocka_unit_test(a_reducescatter_is_in_its_own_block),
+		cmocka_unit_test(a_size_beyond_its_range_is_taken),
 		cmocka_unit_test(sizes_have_limits),
 		cmocka_unit_test(two_writers_of_one_chunk_are_refused),
 		cmocka_unit_test(what_does_not_do_its_work_is_refused),

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "collectives/import/import.h"
+#include "tests/unit/alloc.h"
 
 /* Writes a file into the folder of the test run. @return its path, of a static buffer */
 static inline const char *
@@ -110,4 +111,32 @@ must_be_alike(const struct coll_schedule *a, const struct coll_schedule *b, bool
 			assert_int_equal(x->reduce, y->reduce);
 		}
 	}
+}
+
+/*
+ * Whichever allocation is refused to an importer of a scenario, the files are, with a message.
+ * @param import  writes the scenario of files, which it knows the type of. @return 0 or negative errno with err
+ * @return allocations that were refused, one after another
+ */
+static inline uint64_t
+refuse_each_allocation(int (*import)(const void *files, FILE *to, struct err *err), const void *files)
+{
+	uint64_t refused = 0;
+	FILE *to = fopen("/dev/null", "w");
+
+	assert_non_null(to);
+	FOR_EACH_REFUSED(nth)
+	{
+		struct err err = { 0 };
+		int rc = import(files, to, &err);
+		bool was = alloc_was_refused();
+
+		if (was ? rc == 0 || strstr(err.text, "memory") == NULL : rc != 0)
+			fail_msg("allocation %u: %d \"%s\"", (unsigned)nth, rc, err.text);
+		if (!was)
+			break;
+		refused++;
+	}
+	fclose(to);
+	return refused;
 }

@@ -4,7 +4,7 @@
  * a rank, used in turn, and at the end of its part of an iteration a rank fills that iteration's memory anew. The proof
  * finds a race where a message may come more than one iteration early.
  */
-#include "collectives/closing.h"
+#include "collectives/schedule.h"
 
 #include <string.h>
 

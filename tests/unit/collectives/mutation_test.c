@@ -219,11 +219,12 @@ damage_to_algorithms_is_found(void **state)
 	static const uint32_t ranks[] = { 2, 4, 3, 5, 6 };
 	static struct rig_try try;
 	struct votes votes = { 0 };
+	uint32_t each = unit_wide(120, 600, "damage to each algorithm");
 	uint64_t seed = 0;
 
 	for (uint32_t algorithm = 0; algorithm < ENUM_COUNT(COLL_ALGORITHMS); algorithm++)
 		for (uint32_t op = 0; op < ENUM_COUNT(COLL_OPS); op++)
-			for (uint32_t i = 0; i < 600; i++, seed++) {
+			for (uint32_t i = 0; i < each; i++, seed++) {
 				struct err err = { .text = "" };
 				struct coll_schedule *schedule;
 				char name[96];
@@ -263,9 +264,10 @@ schedules_of_chance_are_proved_and_damage_is_found(void **state)
 static void
 whatever_is_built_is_judged(void **state)
 {
+	const uint32_t seeds = unit_wide(2500, 20000, "schedules of chance");
 	uint32_t refused = 0, of[PROOF_WORDS] = { 0 };
 
-	for (uint64_t seed = 0; seed < 10000; seed++) {
+	for (uint64_t seed = 0; seed < seeds; seed++) {
 		struct err err = { .text = "" };
 		struct coll_schedule *schedule;
 		struct prng prng;
@@ -284,7 +286,8 @@ whatever_is_built_is_judged(void **state)
 	print_message("refused %u; sound %u, cycle %u, race %u, move %u, result %u\n", refused, of[PROOF_SOUND],
 		      of[PROOF_CYCLE], of[PROOF_RACE], of[PROOF_MOVE], of[PROOF_RESULT]);
 	assert_int_equal(of[PROOF_FORM], 0); /* it was not built */
-	assert_true(refused > 500 && of[PROOF_SOUND] > 500 && of[PROOF_CYCLE] > 500 && of[PROOF_RACE] > 500);
+	assert_true(refused > seeds / 20 && of[PROOF_SOUND] > seeds / 20 && of[PROOF_CYCLE] > seeds / 20 &&
+		    of[PROOF_RACE] > seeds / 20);
 }
 
 UNIT_TEST(mutation)

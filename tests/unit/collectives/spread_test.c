@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "collectives/data.h"
-#include "collectives/spread.h"
+#include "collectives/schedule.h"
 #include "tests/unit/unit.h"
 
 #define RANKS 7

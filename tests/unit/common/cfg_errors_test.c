@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a wrong configuration is told: the place, what was found, what would be right. */
+/* What the error of a wrong configuration states: the place, what was found, what would be right. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

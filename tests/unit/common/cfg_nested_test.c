@@ -159,6 +159,29 @@ defaults_are_printed_within_them(void **state)
 	free(printed);
 }
 
+static int
+append_setting(void *ctx, const char *setting)
+{
+	strcat(ctx, setting);
+	strcat(ctx, " ");
+	return 0;
+}
+
+/* A group's keys at every depth, defaults too, mean the same one by one. */
+static void
+settings_are_what_an_override_takes(void **state)
+{
+	struct err err = { "" };
+	char settings[1024] = "";
+	struct cfg *cfg = load("wholes = ( { parts = ( { name = \"a b\"; size = 7; } ); }, { } );", &err);
+
+	assert_int_equal(cfg_settings(cfg, known, ARRAY_LEN(known), "wholes", append_setting, settings), 0);
+	assert_non_null(strstr(settings, "wholes.[0].parts.[0].name=\"a b\" wholes.[0].parts.[0].size=7 "));
+	assert_int_equal(cfg_settings(cfg, known, ARRAY_LEN(known), "absent", append_setting, settings), 0);
+	assert_int_equal(cfg_override(cfg, "wholes.[0].parts.[0].name=\"a b\"", &err), 0);
+	cfg_destroy(cfg);
+}
+
 /* Without the list there is nothing to complete: no group in its place. */
 static void
 a_list_that_is_absent_stays_so(void **state)
@@ -176,13 +199,53 @@ a_list_that_is_absent_stays_so(void **state)
 	cfg_destroy(cfg);
 }
 
+/* Keys over those of a struct that is bound; an absent key, and an absent group, keep its values, and get no default. */
+static void
+keys_are_bound_over_others(void **state)
+{
+	static const struct cfg_table over_place = { .path = "wholes.place",
+						     .doc = "Doc.",
+						     .size = sizeof(struct part),
+						     .fields = part_fields,
+						     .nfields = ARRAY_LEN(part_fields),
+						     .over = "parts" };
+	static const struct cfg_known over_known[] = { { &whole, NULL }, { &over_place, NULL } };
+	struct err err = { "" };
+	struct cfg *cfg = cfg_load_string("wholes = ( { place = { name = \"n\"; }; }, { } );", "t.cfg", &err);
+	struct part base = { .name = "base", .size = 8 }, *wholes;
+	char *printed = NULL;
+	size_t count, size;
+	void *list;
+	FILE *to = open_memstream(&printed, &size);
+
+	(void)state;
+	assert_int_equal(cfg_bind_list(cfg, &whole, NULL, &list, &count, &err), 0);
+	wholes = list;
+	assert_int_equal(cfg_bind_over(&wholes[1].where, &over_place, &base, &err), 0);
+	assert_string_equal(base.name, "base");
+	assert_int_equal(cfg_bind_over(&wholes[0].where, &over_place, &base, &err), 0);
+	assert_string_equal(base.name, "n");
+	assert_int_equal(base.size, 8);
+	assert_int_equal(cfg_print(cfg, over_known, ARRAY_LEN(over_known), to), 0);
+	fclose(to);
+	assert_null(strstr(strstr(printed, "place"), "size = 3"));
+	assert_int_equal(cfg_override(cfg, "wholes.[0].place.size=10", &err), 0);
+	assert_true(cfg_bind_over(&wholes[0].where, &over_place, &base, &err) < 0);
+	assert_non_null(strstr(err.text, "--set wholes.[0].place.size:1: wholes.[0].place.size: found 10; 1 to 9"));
+	free(printed);
+	free(list);
+	cfg_destroy(cfg);
+}
+
 UNIT_TEST(cfg_nested)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(elements_have_groups_and_lists_of_their_own),
 		cmocka_unit_test(mistakes_within_them_are_found),
 		cmocka_unit_test(defaults_are_printed_within_them),
+		cmocka_unit_test(settings_are_what_an_override_takes),
 		cmocka_unit_test(a_list_that_is_absent_stays_so),
+		cmocka_unit_test(keys_are_bound_over_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -188,7 +188,7 @@ test_add_missing(void **state)
 	char *text;
 
 	assert_non_null(from);
-	assert_int_equal(cfg_add_missing(cfg, from, "profile x", &err), 0);
+	assert_int_equal(cfg_add_missing(cfg, "", from, "", "profile x", &err), 0);
 	cfg_destroy(from);
 	assert_int_equal(cfg_bind(cfg, &pfc_table, &pfc, &err), 0);
 	assert_int_equal(pfc.headroom_bytes, 4096);

@@ -36,7 +36,7 @@ is_logged(void (*part)(void))
 		close(pipes[0]);
 		close(pipes[1]);
 		part();
-		_exit(0);
+		unit_exit(0);
 	}
 	close(pipes[1]);
 	while ((n = read(pipes[0], logged + used, sizeof(logged) - 1 - used)) > 0)
@@ -72,7 +72,7 @@ static void
 open_it(void)
 {
 	if (log_open() != -EINVAL)
-		_exit(1);
+		unit_exit(1);
 	log_info("i");
 	log_debug("d");
 }

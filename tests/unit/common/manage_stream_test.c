@@ -16,6 +16,7 @@
 #include "common/manage_stream.h"
 #include "common/wire/record.h"
 #include "common/wire/record_hdr.h"
+#include "tests/unit/alloc.h"
 #include "tests/unit/unit.h"
 
 #define QUEUE_BYTES (2 * (sizeof(struct manage_hdr) + MANAGE_MAX_BODY))
@@ -96,7 +97,7 @@ any_portions_will_do(void **state)
 	assert_memory_equal(message.body, &stop, sizeof(stop));
 }
 
-/* Nobody reads: the writer is told, never held up; what was queued arrives whole once somebody does. */
+/* Without a reader the writer receives an error and is never held up; what was queued arrives whole once there is one. */
 static void
 a_full_queue_refuses_whole_messages(void **state)
 {
@@ -224,6 +225,68 @@ the_largest_message_fits(void **state)
 	free(body);
 }
 
+/* Without memory a stream is not begun, and nothing of it is left. */
+static void
+memory_is_needed(void **state)
+{
+	struct ends *ends = *state;
+	struct manage_stream stream;
+
+	FOR_EACH_REFUSED(nth)
+	{
+		int rc = manage_stream_init(&stream, ends->fd[0], QUEUE_BYTES);
+		bool was = alloc_was_refused();
+
+		assert_int_equal(rc, was ? -ENOMEM : 0);
+		assert_true(!was || (stream.in == NULL && stream.out == NULL));
+		if (!was)
+			break;
+	}
+	manage_stream_fini(&stream);
+}
+
+/* A reset that loses what was sent is an end, as a close is; a descriptor that cannot be read at all is an error. */
+static void
+a_reset_is_an_end(void **state)
+{
+	struct ends *ends = *state;
+
+	assert_int_equal(manage_stream_send(&ends->a, MANAGE_CONNECT, NULL, 0), 0);
+	assert_int_equal(manage_stream_send(&ends->b, MANAGE_CONNECT, NULL, 0), 0);
+	close(ends->fd[0]); /* with an unread message: the other end reads ECONNRESET */
+	ends->fd[0] = -1;
+	assert_int_equal(manage_stream_receive(&ends->b), 12);
+	assert_int_equal(manage_stream_receive(&ends->b), 0);
+	assert_true(ends->b.closed);
+	assert_int_equal(manage_stream_receive(&ends->b), 0); /* and stays one */
+}
+
+/* A message that is larger than what has room waits in the buffer until it is taken. */
+static void
+a_full_buffer_reads_no_more(void **state)
+{
+	struct ends *ends = *state;
+	uint8_t *body = calloc(1, MANAGE_MAX_BODY);
+	struct manage_hdr hdr = { .magic = MANAGE_MAGIC, .type = MANAGE_PINGMESH, .size = MANAGE_MAX_BODY };
+	struct manage_message message;
+	struct err err = { 0 };
+
+	assert_int_equal(write(ends->fd[0], &hdr, sizeof(hdr)), sizeof(hdr));
+	for (size_t put = 0; put < MANAGE_MAX_BODY + 100;) {
+		ssize_t wrote = send(ends->fd[0], body, put < MANAGE_MAX_BODY ? MANAGE_MAX_BODY - put : 100, MSG_DONTWAIT);
+
+		put += wrote > 0 ? (size_t)wrote : 0;
+		assert_true(manage_stream_receive(&ends->b) >= 0);
+	}
+	while (manage_stream_receive(&ends->b) > 0)
+		;
+	assert_int_equal(ends->b.in_used, sizeof(hdr) + MANAGE_MAX_BODY);
+	assert_int_equal(manage_stream_take(&ends->b, &message, &err), 1);
+	assert_int_equal(message.size, MANAGE_MAX_BODY);
+	assert_int_equal(manage_stream_receive(&ends->b), 100);
+	free(body);
+}
+
 static void
 refuse(struct ends *ends, struct manage_hdr hdr, const void *body, size_t size, const char *why)
 {
@@ -253,6 +316,9 @@ what_is_no_message_is_refused(void **state)
 	refuse(*state, (struct manage_hdr){ MANAGE_MAGIC, MANAGE_RECORDS, 0, MANAGE_MAX_BODY + 8 }, NULL, 0, "at most");
 	refuse(*state, (struct manage_hdr){ MANAGE_MAGIC, MANAGE_RECORDS, 0, sizeof(cut) }, cut, sizeof(cut), "within");
 	record.size = 28; /* no multiple of 8 */
+	memcpy(cut, &record, sizeof(record));
+	refuse(*state, (struct manage_hdr){ MANAGE_MAGIC, MANAGE_RECORDS, 0, sizeof(cut) }, cut, sizeof(cut), "within");
+	record.size = 64; /* beyond the message */
 	memcpy(cut, &record, sizeof(record));
 	refuse(*state, (struct manage_hdr){ MANAGE_MAGIC, MANAGE_RECORDS, 0, sizeof(cut) }, cut, sizeof(cut), "within");
 	record.size = 4;
@@ -289,6 +355,9 @@ UNIT_TEST(manage_stream)
 		cmocka_unit_test_setup_teardown(a_terminal_is_raw, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_closed_file_is_an_error, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_largest_message_fits, setup, teardown),
+		cmocka_unit_test_setup_teardown(memory_is_needed, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_reset_is_an_end, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_full_buffer_reads_no_more, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_no_message_is_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_was_sent_before_the_close_is_taken, setup, teardown),
 	};

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "common/array.h"
-#include "common/pair_rate.h"
+#include "common/slowdown.h"
 #include "common/units.h"
 #include "tests/unit/unit.h"
 

@@ -67,14 +67,14 @@ left_over(char path[64])
 		char below[128];
 
 		if (private_dir_create(&dir, NULL) < 0)
-			_exit(1);
+			unit_exit(1);
 		snprintf(below, sizeof(below), "%s/dpdk", dir.path);
 		mkdir(below, 0700);
 		put(below, "file");
 		snprintf(below, sizeof(below), "%s/link", dir.path);
 		if (symlink(mine, below) < 0 || write(ends[1], dir.path, sizeof(dir.path)) < 0)
-			_exit(1);
-		_exit(0);
+			unit_exit(1);
+		unit_exit(0);
 	}
 	assert_int_equal(wait_for(pid), 0);
 	assert_int_equal(read(ends[0], path, 64), sizeof(dir.path));
@@ -168,15 +168,15 @@ many_at_once_keep_theirs(void **state)
 			char path[64];
 
 			if (private_dir_create(&dir, NULL) < 0)
-				_exit(1);
+				unit_exit(1);
 			snprintf(path, sizeof(path), "%s/socket", dir.path);
 			close(open(path, O_WRONLY | O_CREAT | O_EXCL, 0600));
 			if (!there(path))
-				_exit(2);
+				unit_exit(2);
 			private_dir_remove(&dir);
 		}
 		if (pids[i] == 0)
-			_exit(0);
+			unit_exit(0);
 	}
 	for (int i = 0; i < PROGRAMS; i++)
 		assert_int_equal(wait_for(pids[i]), 0);

@@ -12,6 +12,7 @@
 
 #include "common/record/check.h"
 #include "common/record/kinds.h"
+#include "common/units.h"
 #include "common/wire/record.h"
 #include "tests/unit/unit.h"
 
@@ -111,7 +112,7 @@ every_byte_has_a_rule(void **state)
 		}
 		assert_int_equal(at, kind->size);
 	}
-	assert_int_equal(kinds, 40);
+	assert_int_equal(kinds, 44);
 }
 
 static void
@@ -230,6 +231,25 @@ dependencies_name_what_there_is(void **state)
 	assert_non_null(strstr(err.text, "collective 1 iteration 0 has 1 DEPEND records; it needs 2"));
 }
 
+/* Hosts stamp their reports by the clock; of a fabric that is behind it, the end may be as much earlier. */
+static void
+a_fabric_behind_its_clock_ends_before_reports(void **state)
+{
+	struct rec_lateness late = { .kind = REC_LATENESS_WINDOWS, .lcore = REC_NONE, .most_ps = 5 * PS_PER_S };
+	struct rec_end end = { .at_node = REC_NONE, .end_ps = PS_PER_S };
+	struct rec_lateness report = {
+		.hdr = { .type = REC_LATENESS, .size = sizeof(report), .node = 1, .time_ps = 7 * PS_PER_S },
+		.kind = REC_LATENESS_HOST,
+		.lcore = REC_NONE,
+	};
+
+	connect_all();
+	assert_int_equal(record_check(check, &report.hdr, &err), 0);
+	bad(&end, REC_END, REC_NONE, "end_ps = 1000000000000");
+	good(&late, REC_LATENESS, 0);
+	good(&end, REC_END, REC_NONE);
+}
+
 /* However many rows a stream has, what is added up of them fits. */
 static void
 sums_are_bounded(void **state)
@@ -295,7 +315,7 @@ volumes_are_of_switches(void **state)
 	bad(&volume, REC_VOLUME, 0, "flaws = 512; right would be 0 to 511");
 }
 
-/* What agents tell is of their own NICs, and of switches that there are. */
+/* What agents report is of their own NICs, and of switches that exist. */
 static void
 probes_are_of_their_hosts(void **state)
 {
@@ -333,7 +353,7 @@ probes_are_of_their_hosts(void **state)
 	good(&hop, REC_PROBE_HOP, 2);
 	bad(&hop, REC_PROBE_HOP, 1,
 	    "tuple.dst_ip = 11; right would be an address of node 1, which traces the reverse path");
-	hop.count = 5; /* packets that came: told where that way ends */
+	hop.count = 5; /* packets that arrived: reported where their path ends */
 	good(&hop, REC_PROBE_HOP, 1);
 	bad(&hop, REC_PROBE_HOP, 2,
 	    "tuple.src_ip = 10; right would be an address of node 2, the destination of the counted packets");
@@ -416,6 +436,7 @@ UNIT_TEST(record_check)
 		TEST(cables_have_two_ends),
 		TEST(schedules_hold_what_collectives_promise),
 		TEST(dependencies_name_what_there_is),
+		TEST(a_fabric_behind_its_clock_ends_before_reports),
 		TEST(sums_are_bounded),
 		TEST(volumes_are_of_switches),
 		TEST(probes_are_of_their_hosts),

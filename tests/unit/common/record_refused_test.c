@@ -165,7 +165,7 @@ ends_agree(void **state)
 	(void)state;
 	GOOD(gap, GAP, REC_NONE, .kind = REC_STEP, .dropped = 2, .dropped_bytes = 2 * sizeof(struct rec_step));
 	BAD(gap, GAP, REC_NONE, "kind = 1; right would be a kind that nodes report", .kind = REC_RUN, .dropped = 1);
-	BAD(gap, GAP, REC_NONE, "dropped_bytes = 1; right would be 136 of 1", .kind = REC_STEP, .dropped = 1,
+	BAD(gap, GAP, REC_NONE, "dropped_bytes = 1; right would be 232 of 1", .kind = REC_STEP, .dropped = 1,
 	    .dropped_bytes = 1);
 	BAD(gap, GAP, REC_NONE, "to_ps = 1; right would be 2 at least", .kind = REC_STEP, .dropped = 1,
 	    .dropped_bytes = sizeof(struct rec_step), .from_ps = 2, .to_ps = 1);

@@ -34,7 +34,7 @@ spin_on(int cpu)
 	sched_setaffinity(0, sizeof(set), &set);
 	for (uint64_t end_ns = clock_now_ns() + 2 * MOST_NS; clock_now_ns() < end_ns;)
 		;
-	_exit(0);
+	unit_exit(0);
 }
 
 static int
@@ -111,7 +111,7 @@ test_nobody(void **state)
 	struct run_delay delay;
 
 	if (gone == 0)
-		_exit(0);
+		unit_exit(0);
 	waitpid(gone, NULL, 0);
 	assert_int_equal(run_delay_tree(&delay, gone), -ESRCH);
 	assert_int_equal(run_delay_thread(&delay, gone), -ESRCH);

@@ -97,6 +97,49 @@ what_is_committed_is_soon_written(void **state)
 	close(fd);
 }
 
+/* A mark's delay ends when its bytes are written, not before, and no mark is missed. */
+static void
+marks_are_measured_once_written(void **state)
+{
+	int fd = memfd_create("file", 0);
+	struct spool *spool = make(fd);
+	uint64_t begun_ns = clock_now_ns(), written_ns;
+	struct delays delays;
+
+	(void)state;
+	for (uint32_t n = 0; n < 100; n++) {
+		spool_mark(spool, n == 0 ? begun_ns : UINT64_MAX); /* the others' moment is yet to come */
+		put_unit(spool, n);
+	}
+	assert_int_equal(spool_wait(spool, CAP_BYTES, WAIT_NS, NULL), 0);
+	written_ns = clock_now_ns() - begun_ns;
+	delays = *spool_delays(spool);
+	assert_int_equal(delays.count, 100);
+	assert_in_range(delays.max_ns, 1, written_ns);
+	assert_int_equal(delays.sum_ns, delays.max_ns);
+	assert_int_equal(spool_close(spool), 0);
+	close(fd);
+}
+
+/* Each is put once the one before was written; wakes that find the thread at work are not missed. */
+static void
+a_woken_thread_writes(void **state)
+{
+	int fd = memfd_create("file", 0);
+	struct spool *spool = make(fd);
+
+	(void)state;
+	for (uint32_t n = 0; n < 50; n++) {
+		put_unit(spool, n);
+		spool_wake(spool);
+		while (spool_room(spool) < CAP_BYTES)
+			clock_sleep_until_ns(clock_now_ns() + 20000);
+		assert_int_equal(size_of(fd), (n + 1) * UNIT_BYTES);
+	}
+	assert_int_equal(spool_close(spool), 0);
+	close(fd);
+}
+
 static void
 who_does_not_take_it_is_given_up(void **state)
 {
@@ -146,10 +189,9 @@ a_full_disk_keeps_wholes(void **state)
 UNIT_TEST(spool)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_of_it_arrives_in_order),
-		cmocka_unit_test(what_is_committed_is_soon_written),
-		cmocka_unit_test(who_does_not_take_it_is_given_up),
-		cmocka_unit_test(a_full_disk_keeps_wholes),
+		cmocka_unit_test(all_of_it_arrives_in_order),       cmocka_unit_test(what_is_committed_is_soon_written),
+		cmocka_unit_test(marks_are_measured_once_written),  cmocka_unit_test(a_woken_thread_writes),
+		cmocka_unit_test(who_does_not_take_it_is_given_up), cmocka_unit_test(a_full_disk_keeps_wholes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

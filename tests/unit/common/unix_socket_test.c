@@ -99,7 +99,7 @@ a_dead_owner_is_followed(void **state)
 	snprintf(path, sizeof(path), "%s/s", dir);
 	pid = fork();
 	if (pid == 0)
-		_exit(unix_listen(&listener, path, &err) == 0 ? 0 : 1);
+		unit_exit(unix_listen(&listener, path, &err) == 0 ? 0 : 1);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	assert_int_equal(access(path, F_OK), 0);
 	assert_int_equal(unix_listen(&listener, path, &err), 0);

@@ -21,11 +21,11 @@
 
 /* What is known of a step that runs from 0 to 80 ms, and of the ports behind its NIC. */
 struct seen {
-	uint64_t min_us, mean_us; /* round trips */
-	uint64_t depth;           /* that each packet met at each of the ports that tell */
-	uint32_t ports, epochs;   /* that tell; in so many epochs, 0: one row for all of them */
-	bool sent_again, elsewhere,
-		turned;                    /* packets at a port that is not on the way; that left 6 by where they came in */
+	uint64_t min_us, mean_us;          /* round trips */
+	uint64_t depth;                    /* that each packet found at each of the ports that report */
+	uint32_t ports, epochs;            /* that report; in this number of epochs, 0: one row for all of them */
+	uint32_t sent_again;               /* packets */
+	bool elsewhere, turned;            /* packets at a port that is not on the way; that left 6 by their ingress */
 	uint64_t nic_paused_ps, paused_ps; /* of 2:3 */
 	uint64_t early_depth, late_depth;  /* the first and last epoch's, where it is another */
 	uint32_t classes;                  /* others that sent there too */
@@ -155,7 +155,7 @@ conclude(const struct seen *seen)
 	return case_conclude(&r, REC_END_COMPLETE);
 }
 
-/* 30 us where an idle path takes 10: the path is named, as nothing tells its links apart, and has what that costs. */
+/* 30 us where an idle path takes 10: the path is named, as nothing distinguishes its links, and has what that costs. */
 static void
 test_delay(void **state)
 {
@@ -184,7 +184,7 @@ static void
 test_delay_beside_others(void **state)
 {
 	static const struct seen seen[] = {
-		{ .min_us = 30, .mean_us = 31, .depth = 7, .ports = 3, .sent_again = true },
+		{ .min_us = 30, .mean_us = 31, .depth = 7, .ports = 3, .sent_again = 1 },
 		{ .min_us = 30, .mean_us = 31, .depth = 7, .ports = 3, .nic_paused_ps = PS_PER_US },
 		{ .min_us = 30, .mean_us = 31, .depth = 7, .ports = 3, .paused_ps = 20 * MS },
 		{ .min_us = 30, .mean_us = 90, .depth = 900, .ports = 3, .epochs = 80, .late_depth = 7 },
@@ -208,7 +208,7 @@ test_delay_beside_others(void **state)
  * packets went round; where a switch was paused so long that each window met it; where another class was served in
  * turn; where most packets of the rows are of other steps of the flow, so that the step's may be those that met the
  * queues; where an ACK speaks for 16 packets, so that those whose round trips are known may be the ones that waited;
- * where nothing bounds the packets that a pause held up.
+ * where nothing bounds the packets that a pause held up; where all of an epoch with a short queue may have been sent again.
  */
 static void
 test_no_delay(void **state)
@@ -225,6 +225,13 @@ test_no_delay(void **state)
 		{ .min_us = 30, .mean_us = 31, .depth = 7, .ports = 3, .others = 99 },
 		{ .min_us = 30, .mean_us = 31, .depth = 7, .ports = 3, .per_ack = 16 },
 		{ .min_us = 30, .mean_us = 31, .depth = 7, .ports = 3, .paused_ps = 20 * MS, .unbounded = true },
+		{ .min_us = 30,
+		  .mean_us = 90,
+		  .depth = 900,
+		  .ports = 3,
+		  .epochs = 80,
+		  .late_depth = 7,
+		  .sent_again = 2 * PACKETS / 80 },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(seen); i++) {
@@ -306,6 +313,56 @@ test_packets_across_epochs(void **state)
 	}
 }
 
+/* A step of one packet, from and to these times, with the round trip of its whole time. */
+static void
+put_packet_step(struct records *r, uint32_t number, uint64_t start_ps, uint64_t end_ps)
+{
+	struct rec_step step = { .step = (uint16_t)number,
+				 WAITED_NONE,
+				 .bytes = 360000000,
+				 .acked_bytes = 360000000,
+				 .start_ps = start_ps,
+				 .end_ps = end_ps,
+				 .rtt_min_ps = end_ps - start_ps,
+				 .rtt_mean_ps = end_ps - start_ps,
+				 .rtt_samples = 1 };
+
+	RECORDS_PUT(r, step, REC_STEP, H17, end_ps);
+}
+
+/*
+ * One packet a step, and a queue that lasts for longer than switches keep epochs: the only packet that rows have is that of
+ * the step before. Nobody knows how long the step's own waited, which arrived in epochs that are not kept.
+ */
+static void
+test_a_packet_that_no_row_has(void **state)
+{
+	static const hop_at path[] = { { SW2, 2 }, { SW6, 1 }, { SW3, 0 } };
+	static const uint16_t in_ports[] = { 1, 0, 2 };
+
+	for (uint32_t own = 0; own < 2; own++) {
+		struct records r;
+		struct verdict *v;
+
+		case_fabric(&r);
+		((struct rec_run *)(r.data + sizeof(struct rec_stream)))->payload_bytes = 360000000; /* of all steps */
+		put_packet_step(&r, 1, 0, MS / 2);
+		put_packet_step(&r, 2, MS / 2, 80 * MS);
+		for (size_t h = 0; h < ARRAY_LEN(path); h++) {
+			uint16_t port = (uint16_t)path[h][1];
+			struct rec_flow_row row = records_flow_row(port, F17, 0, 0, 1 + own, 100);
+
+			for (uint32_t epoch = 0; epoch <= LAST; epoch += epoch == 0 ? LAST / 2 : 1)
+				records_put_port(&r, path[h][0], records_port_row(port, epoch, epoch, 100, 100, 100));
+			row.in_port = in_ports[h];
+			records_put_flow(&r, path[h][0], row);
+		}
+		v = case_conclude(&r, REC_END_COMPLETE);
+		assert_int_equal(case_find(v, FINDING_PATH_DELAY, "17->18/10000>10000", NULL) != NULL, own);
+		verdict_destroy(v);
+	}
+}
+
 static void
 test_what_all_have_in_common(void **state)
 {
@@ -337,6 +394,40 @@ test_who_was_in_time_clears_links(void **state)
 	delay = case_find(v, FINDING_PATH_DELAY, "17->18/10000>10000", NULL);
 	assert_non_null(delay);
 	assert_int_equal(delay->nports, 8);
+	verdict_destroy(v);
+}
+
+/* 1->2 over one switch: either link may be at fault, and both are links of that switch. */
+static void
+test_all_links_left_are_of_a_switch(void **state)
+{
+	static const uint32_t path[][2] = { { 1, 0 }, { 0, 1 } };
+	static const struct seen delayed = { .min_us = 30, .mean_us = 31, .depth = 7 };
+	const struct rec_tuple flow = records_tuple(1, 2, 10000);
+	const struct finding *delay;
+	struct records r;
+	struct verdict *v;
+
+	records_init(&r);
+	records_run(&r);
+	set_window(&r);
+	records_node(&r, 0, "s", false, 2);
+	records_node(&r, 1, "1", true, 1);
+	records_node(&r, 2, "2", true, 1);
+	records_link(&r, 0, 0, false, 1, 0, true);
+	records_link(&r, 0, 1, false, 2, 0, true);
+	records_collective(&r, 1, 1);
+	records_schedule(&r, 0, 1, 1, 2, REC_NONE, EXPECT);
+	records_route(&r, flow, path, 2);
+	put_step(&r, 1, 0, 80 * MS, &delayed);
+	records_put_port(&r, 1, records_port_row(0, 0, LAST, PACKETS, 0, 0));
+	records_put_flow(&r, 1, records_flow_row(0, flow, 0, LAST, PACKETS, 0));
+	put_port(&r, flow, 0, 1, 0, &delayed);
+	v = case_conclude(&r, REC_END_COMPLETE);
+	delay = case_find(v, FINDING_PATH_DELAY, "1->2/10000>10000", NULL);
+	if (delay == NULL)
+		fail_msg("%s", case_reason(v));
+	assert_non_null(strstr(case_evidence(v, delay), "; one of 2 links of s is longer than configured"));
 	verdict_destroy(v);
 }
 
@@ -377,8 +468,10 @@ UNIT_TEST(cause_delay)
 		cmocka_unit_test(test_no_delay),
 		cmocka_unit_test(test_rows_from_before_a_step),
 		cmocka_unit_test(test_packets_across_epochs),
+		cmocka_unit_test(test_a_packet_that_no_row_has),
 		cmocka_unit_test(test_what_all_have_in_common),
 		cmocka_unit_test(test_who_was_in_time_clears_links),
+		cmocka_unit_test(test_all_links_left_are_of_a_switch),
 		cmocka_unit_test(test_the_last_ack_distinguishes_directions),
 	};
 

@@ -358,7 +358,7 @@ test_hole_on_the_path_back(void **state)
 	}
 }
 
-/* The end of retries tells of packets sent again, though an open step's report does not. */
+/* The end of retries reports packets sent again, though an open step's report does not. */
 static void
 test_retries_spent(void **state)
 {

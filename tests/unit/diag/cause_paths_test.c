@@ -156,6 +156,43 @@ test_no_imbalance_where_packets_are_sprayed(void **state)
 	verdict_destroy(v);
 }
 
+/* A cable that the configured path does not have: half of the packets of a sprayed flow cross it. */
+static void
+test_link_rate_on_one_of_many_paths(void **state)
+{
+	static const struct {
+		uint64_t rate_gbps;
+		uint32_t node, waited_ns;
+		uint16_t port;
+		bool sprayed, found;
+	} cases[] = {
+		{ 25, L, 0, 3, true, true },   /* from the first leaf */
+		{ 25, T, 0, 1, true, true },   /* to the last */
+		{ 25, L, 0, 3, false, false }, /* a hash chose the other */
+		{ 50, L, 0, 3, true, false },  /* half of the packets at half the rate */
+		{ 50, L, 1000, 3, true, true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct rec_link_rate low = { .port = cases[i].port, .rate_bps = cases[i].rate_gbps * 1000000000 };
+		struct rec_step again = {
+			.step = 1, WAITED_NONE, .end_ps = 80 * MS, .retransmits = 1, .waited_ns = cases[i].waited_ns
+		};
+		struct records r;
+		struct verdict *v;
+
+		leaves_sprayed(&r, HASHED, HASHED, cases[i].sprayed);
+		RECORDS_PUT(&r, low, REC_LINK_RATE, cases[i].node, 0);
+		if (cases[i].waited_ns != 0)
+			RECORDS_PUT(&r, again, REC_STEP, A, 80 * MS);
+		v = case_conclude(&r, REC_END_COMPLETE);
+		assert_int_equal(case_find(v, FINDING_LINK_RATE, cases[i].node == L ? "L:4" : "T:2", NULL) != NULL,
+				 cases[i].found);
+		verdict_destroy(v);
+	}
+}
+
 /* a->c sent 40 packets again. What of them the receiver, who takes any order, had not had before stands for lost ones. */
 static void
 test_sprayed_packets_are_lost_somewhere(void **state)
@@ -358,6 +395,23 @@ put_cut(struct records *r, uint32_t node, uint16_t port, uint64_t packets)
 	RECORDS_PUT(r, row, REC_DROP_ROW, node, 40 * MS);
 }
 
+/* Links that are down, without a cost, and of which a queue is the consequence. */
+static uint32_t
+count_cuts(const struct verdict *v)
+{
+	uint32_t count = 0, follow = 0;
+
+	for (uint32_t i = 0; i < v->nfindings; i++) {
+		bool cut = v->findings[i].type == FINDING_LINK_DOWN;
+
+		assert_true(!cut || (v->findings[i].costless && v->findings[i].nclaims == 0));
+		count += cut;
+		follow += verdict_cause_of(v, i) != RUN_NONE;
+	}
+	assert_int_equal(count != 0, follow != 0);
+	return count;
+}
+
 /* The same collision is contention where no other way was idle or free or whole, nobody knows, or no hash chose. */
 static void
 test_collision_without_imbalance(void **state)
@@ -395,14 +449,16 @@ test_collision_without_imbalance(void **state)
 		if (cases[i].cut_node != REC_NONE)
 			put_cut(&r, cases[i].cut_node, cases[i].cut_port, 0);
 		v = case_conclude(&r, REC_END_COMPLETE);
-		/* with a pin of one of them, the other's step may still be told of as imbalance by nobody */
+		/* a switch on the path that reports it has it named, without a cost; the queue is its consequence */
+		assert_int_equal(count_cuts(v), cases[i].cut_node == L || cases[i].cut_node == R);
+		/* with a pin of one of them, the other's step is reported as imbalance by none */
 		assert_null(case_find(v, FINDING_LOAD_IMBALANCE, "L:3", NULL));
 		assert_non_null(case_find(v, FINDING_FLOW_CONTENTION, "L:3", NULL));
 		verdict_destroy(v);
 	}
 }
 
-/* A cut cable of the configured way: the end that lost packets is named, or the one that tells; no route is its work. */
+/* A cable of the configured path is down: the end that lost packets is named, or the one that reports; no route is. */
 static void
 test_one_end_of_a_cut_cable(void **state)
 {
@@ -503,6 +559,7 @@ UNIT_TEST(cause_paths)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_imbalance),
 		cmocka_unit_test(test_no_imbalance_where_packets_are_sprayed),
+		cmocka_unit_test(test_link_rate_on_one_of_many_paths),
 		cmocka_unit_test(test_sprayed_packets_are_lost_somewhere),
 		cmocka_unit_test(test_counts_go_back),
 		cmocka_unit_test(test_copies_of_a_poll_are_no_loop),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What class 0 took from a step is told, by whom if that is known; else nobody is guilty, and nobody innocent. */
+/* What class 0 took from a step is reported, by whom if that is known; else nobody is guilty, and nobody innocent. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -72,6 +72,38 @@ test_acks_of_the_collective_are_expected(void **state)
 	verdict_destroy(v);
 	v = overtaken(F15, false, 250000000);
 	assert_int_equal(v->nfindings, 1);
+	verdict_destroy(v);
+}
+
+/*
+ * Polling packets of 15->16, whose data is in class 3: half of the step is reported, and they have the time that they took,
+ * without a culprit.
+ */
+static void
+test_polls_have_no_more_than_their_time(void **state)
+{
+	struct rec_overtake_row row = { .flow = F15, .port = 1, .epoch_last = 29, .packets = 60000, .bytes = 6000000 };
+	struct rec_port_row port = records_port_row(1, 0, 29, 135000, 2700000, 40);
+	const struct finding *found;
+	struct records r;
+	struct verdict *v;
+
+	case_fabric(&r);
+	records_class(&r, 3);
+	records_step(&r, 1, H15, REC_NONE, 0, EXPECT);
+	records_step(&r, 1, H17, REC_NONE, 0, 60 * MS);
+	port.prio = 3;
+	records_put_port(&r, SW6, port);
+	case_flow(&r, SW6, 1, 2, F17, 0, 29, 135000, 2700000);
+	RECORDS_PUT(&r, row, REC_OVERTAKE_ROW, SW6, 30 * MS);
+	v = case_conclude(&r, REC_END_COMPLETE);
+	assert_int_equal(v->nfindings, 1);
+	found = case_find(v, FINDING_STRICT_PRIORITY, "6:2", NULL);
+	assert_non_null(found);
+	assert_int_equal(found->nflows, 0);
+	/* 6 MB at 100 Gbps */
+	assert_float_equal((float)(found->explained_ps / 1e9), 0.48f, 0.001f);
+	assert_non_null(strstr(case_evidence(v, found), "60000 polling packets of the diagnosis went ahead"));
 	verdict_destroy(v);
 }
 
@@ -157,6 +189,7 @@ UNIT_TEST(cause_priority)
 		cmocka_unit_test(test_who_sends_in_class_0_is_named),
 		cmocka_unit_test(test_acks_are_distinguished_by_their_flow),
 		cmocka_unit_test(test_acks_of_the_collective_are_expected),
+		cmocka_unit_test(test_polls_have_no_more_than_their_time),
 		cmocka_unit_test(test_without_a_name_nobody_is_guilty_nor_innocent),
 		cmocka_unit_test(test_strict_classes_overtake_those_behind_them),
 		cmocka_unit_test(test_a_little_is_no_reason),

@@ -10,6 +10,7 @@
 #include "common/array.h"
 #include "common/wire/detection.h"
 #include "common/wire/record.h"
+#include "diag/vedrfolnir/cause/cause.h"
 #include "diag/vedrfolnir/section.h"
 #include "tests/unit/diag/case.h"
 #include "tests/unit/diag/cause_pfc_rig.h"
@@ -35,6 +36,42 @@ test_storm_seen_in_passing(void **state)
 		assert_int_equal(v->nfindings, seen);
 		if (seen)
 			assert_non_null(strstr(case_evidence(v, case_find(v, FINDING_PFC_STORM, "6:1", NULL)), "held 0 B"));
+		verdict_destroy(v);
+	}
+}
+
+/*
+ * 18's NIC pauses 3:1, for half of the time: in one piece, which is a storm; or in each of eight parts of the time, in
+ * which data passes as well. Two ends of one pause are in two parts of it at most.
+ */
+static void
+test_nic_that_resumes_by_itself(void **state)
+{
+	static const uint32_t parts[] = { 1, 2, 5, 8 };
+
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+		bool slow = parts[i] / 2 >= CAUSE_NIC_PAUSES;
+		uint32_t span = (LAST + 1) / parts[i];
+		struct records r;
+		struct verdict *v;
+
+		fabric(&r, 0);
+		for (uint32_t p = 0; p < parts[i]; p++) {
+			struct rec_port_row row = records_port_row(0, p * span, (p + 1) * span - 1, 250000 / parts[i],
+								   7500000 / parts[i], 30);
+
+			row.pause_ps = 40 * MS / parts[i];
+			records_put_port(&r, SW3, row);
+			records_put_flow(&r, SW3,
+					 records_flow_row(0, F17, p * span, (p + 1) * span - 1, 250000 / parts[i],
+							  7500000 / parts[i]));
+		}
+		v = case_conclude(&r, REC_END_COMPLETE);
+		assert_int_equal(case_find(v, FINDING_HOST_LIMITED, "18:1", NULL) != NULL, slow);
+		assert_int_equal(case_find(v, FINDING_PFC_STORM, "18:1", NULL) != NULL, !slow);
+		if (slow)
+			assert_non_null(strstr(case_evidence(v, case_find(v, FINDING_HOST_LIMITED, "18:1", NULL)),
+					       "18:1 paused 3:1 for 40.000 ms of the time reported, at least 4 times"));
 		verdict_destroy(v);
 	}
 }
@@ -156,9 +193,9 @@ test_storm_by_silence(void **state)
 {
 	static const struct {
 		uint64_t polled_ms[2];
-		uint32_t kept; /* epochs that an answer tells of */
+		uint32_t kept; /* epochs that an answer reports */
 		bool all_polled, storm;
-		uint32_t paused_last; /* last epoch of the row that tells of the pause */
+		uint32_t paused_last; /* last epoch of the row that reports the pause */
 		uint32_t all_last;    /* last epoch that 6 reports where all are polled */
 	} cases[] = {
 		{ { 0 }, 80, false, false, LAST, 0 },
@@ -172,7 +209,7 @@ test_storm_by_silence(void **state)
 		{ { 79 }, 2, false, false, LAST, 0 },
 		{ { 20 }, 80, false, false, LAST, 0 },
 		{ { 38, 79 }, 42, false, true, LAST, 0 },  /* two answers: 0 to 38 ms, 38 to 79 ms */
-		{ { 70, 79 }, 42, false, false, LAST, 0 }, /* the time that both tell of counts once */
+		{ { 70, 79 }, 42, false, false, LAST, 0 }, /* the time that both report counts once */
 		{ { 79 }, 80, false, true, 140, 0 },
 		{ { 79 }, 80, false, false, 180, 0 }, /* most of that row's time is after the step */
 	};
@@ -282,7 +319,7 @@ paused_part(struct records *r, uint32_t first, uint32_t last, uint64_t pause_ps)
 
 /*
  * 2:3 is paused for 10 ms while 13->19 fills 6:2, and for 30 ms after that, when 6:1 was seen pausing it with nothing held:
- * each has its own part. If the queue is there in both, the storm was seen in the second only; if 6 told of no queue before
+ * each has its own part. If the queue is there in both, the storm was seen in the second only; if 6 saw no queue before
  * the storm, that has all.
  */
 static void
@@ -358,11 +395,11 @@ test_pauses_of_another_class(void **state)
 UNIT_TEST(cause_storm)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_storm_seen_in_passing),     cmocka_unit_test(test_storm_before_paused_port),
-		cmocka_unit_test(test_storm_before_queue),        cmocka_unit_test(test_storm_at_unseen_nic),
-		cmocka_unit_test(test_storm_by_silence),          cmocka_unit_test(test_silence_beside_a_reason),
-		cmocka_unit_test(test_little_fed_to_paused_port), cmocka_unit_test(test_storm_and_queue_share_by_time),
-		cmocka_unit_test(test_pauses_of_another_class),
+		cmocka_unit_test(test_nic_that_resumes_by_itself),    cmocka_unit_test(test_storm_seen_in_passing),
+		cmocka_unit_test(test_storm_before_paused_port),      cmocka_unit_test(test_storm_before_queue),
+		cmocka_unit_test(test_storm_at_unseen_nic),           cmocka_unit_test(test_storm_by_silence),
+		cmocka_unit_test(test_silence_beside_a_reason),       cmocka_unit_test(test_little_fed_to_paused_port),
+		cmocka_unit_test(test_storm_and_queue_share_by_time), cmocka_unit_test(test_pauses_of_another_class),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

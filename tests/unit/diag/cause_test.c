@@ -158,6 +158,90 @@ test_incast_is_of_those_at_once(void **state)
 	records_fini(&r);
 }
 
+/* Switch 0 with hosts 1 to 14; a step of 1->14. */
+static void
+one_switch(struct records *r)
+{
+	static const char *const names[] = {
+		"s", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14"
+	};
+	static const uint32_t path[][2] = { { 1, 0 }, { 0, 13 } };
+
+	records_init(r);
+	records_run(r);
+	for (uint32_t n = 0; n <= 14; n++)
+		records_node(r, n, names[n], n != 0, n != 0 ? 1 : 14);
+	for (uint32_t n = 1; n <= 14; n++)
+		records_link(r, 0, (uint16_t)(n - 1), false, n, 0, true);
+	records_collective(r, 1, 1);
+	records_schedule(r, 0, 1, 1, 14, REC_NONE, EXPECT);
+	records_route(r, records_tuple(1, 14, 10000), path, 2);
+}
+
+/* Thirteen hosts send to one, all but one two flows each: no flow has a twentieth of the queue, and no host a tenth. */
+static void
+test_incast_of_many(void **state)
+{
+	const struct finding *incast;
+	struct records r;
+	struct verdict *v;
+
+	one_switch(&r);
+	records_step(&r, 1, 1, REC_NONE, 0, 120 * MS);
+	records_put_port(&r, 0, records_port_row(13, 0, 119, 520000, 52000000, 300));
+	case_flow(&r, 0, 13, 0, records_tuple(1, 14, 10000), 0, 119, 40000, 4000000);
+	for (uint16_t host = 2; host <= 13; host++)
+		for (uint16_t sport = 90; sport < 92; sport++)
+			case_flow(&r, 0, 13, host - 1, records_tuple(host, 14, sport), 0, 119, 20000, 2000000);
+	records_end(&r, REC_END_COMPLETE, 120 * MS);
+	v = case_diagnose(&r);
+	incast = case_find(v, FINDING_INCAST, "s:14", NULL);
+	assert_non_null(incast);
+	assert_int_equal(v->nfindings, 1);
+	assert_int_equal(incast->nflows, 24);
+	verdict_destroy(v);
+	records_fini(&r);
+}
+
+/*
+ * Two flows to 18 contend with 17->18 at 6:2 already, before the last hop, 3:1, of the same rate: one cause, at the last
+ * hop. One that ends elsewhere is a cause of its own at 6:2.
+ */
+static void
+test_incast_has_contention_before_the_last_hop(void **state)
+{
+	static const uint32_t sources[] = { H13, H15 };
+
+	for (int elsewhere = 0; elsewhere < 2; elsewhere++) {
+		const struct finding *incast;
+		struct records r;
+		struct verdict *v;
+
+		case_fabric(&r);
+		records_step(&r, 1, H17, REC_NONE, 0, 120 * MS);
+		records_put_port(&r, SW6, records_port_row(1, 0, 119, 350000, 35000000, 300));
+		records_put_port(&r, SW3, records_port_row(0, 0, 119, 400000, 40000000, 300));
+		case_flow(&r, SW6, 1, 0, F17, 0, 119, 100000, 10000000);
+		case_flow(&r, SW3, 0, 2, F17, 0, 119, 100000, 10000000);
+		for (uint32_t i = 0; i < 2; i++) {
+			case_flow(&r, SW6, 1, 2, records_tuple(sources[i], H18, 90), 0, 119, 100000, 10000000);
+			case_flow(&r, SW3, 0, 2, records_tuple(sources[i], H18, 90), 0, 119, 100000, 10000000);
+		}
+		case_flow(&r, SW3, 0, 1, records_tuple(H19, H18, 90), 0, 119, 100000, 10000000);
+		if (elsewhere)
+			case_flow(&r, SW6, 1, 2, BF2, 0, 119, 50000, 5000000);
+		records_end(&r, REC_END_COMPLETE, 120 * MS);
+		v = case_diagnose(&r);
+		incast = case_find(v, FINDING_INCAST, "3:1", NULL);
+		assert_non_null(incast);
+		assert_int_equal(v->nfindings, 1 + elsewhere);
+		assert_int_equal(incast->nflows, 3);
+		assert_true((case_find(v, FINDING_FLOW_CONTENTION, "6:2", "13->19/78>78") != NULL) == (elsewhere != 0));
+		verdict_destroy(v);
+		records_fini(&r);
+	}
+}
+
 static void
 test_slow_host(void **state)
 {
@@ -195,6 +279,7 @@ test_drops(void **state)
 		{ REC_DROP_LINK_DOWN, FINDING_LINK_DOWN }, { REC_DROP_TTL, FINDING_FORWARDING_LOOP },
 		{ REC_DROP_NO_ROUTE, FINDING_BLACKHOLE },  { REC_DROP_BLACKHOLE, FINDING_BLACKHOLE },
 		{ REC_DROP_CORRUPT, FINDING_PACKET_LOSS }, { REC_DROP_NO_BUFFER, FINDING_PACKET_LOSS },
+		{ REC_DROP_MTU, FINDING_PACKET_LOSS },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -218,6 +303,108 @@ test_drops(void **state)
 		verdict_destroy(v);
 		records_fini(&r);
 	}
+}
+
+/*
+ * 6:2 is on 17->18's path: its watchdog dropped packets there, in their time. One that drops nothing is no
+ * cause.
+ */
+static void
+test_pfc_watchdog(void **state)
+{
+	static const struct {
+		uint16_t prio, action, event;
+		uint64_t packets, at_ps;
+		bool found;
+	} cases[] = {
+		{ 3, REC_WATCHDOG_DROP, REC_WATCHDOG_DETECTED, 9, 12 * MS, true },
+		{ 3, REC_WATCHDOG_DROP, REC_WATCHDOG_RESTORED, 99, 70 * MS, true },
+		{ 3, REC_WATCHDOG_FORWARD, REC_WATCHDOG_DETECTED, 0, 12 * MS, false },
+		{ 3, REC_WATCHDOG_DROP, REC_WATCHDOG_DETECTED, 0, 12 * MS, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct rec_watchdog event = { .port = 1,
+					      .prio = cases[i].prio,
+					      .event = cases[i].event,
+					      .action = cases[i].action,
+					      .since_ps = 10 * MS,
+					      .packets = cases[i].packets };
+		const struct finding *finding;
+		struct records r;
+		struct verdict *v;
+
+		case_fabric(&r);
+		records_step(&r, 1, H17, REC_NONE, 0, 80 * MS);
+		RECORDS_PUT(&r, event, REC_WATCHDOG, SW6, cases[i].at_ps);
+		records_end(&r, REC_END_COMPLETE, 80 * MS);
+		v = case_diagnose(&r);
+		finding = case_find(v, FINDING_PFC_WATCHDOG, "6:2", NULL);
+		assert_int_equal(finding != NULL, cases[i].found);
+		assert_int_equal(v->nfindings, cases[i].found);
+		if (finding != NULL)
+			assert_int_equal(finding->evidence.count, cases[i].packets);
+		verdict_destroy(v);
+		records_fini(&r);
+	}
+}
+
+/* 6:2 on 17->18's path reports a quarter of its rate: before the step, within it, or for a time before it. */
+static void
+test_link_rate(void **state)
+{
+	static const struct {
+		uint64_t from_ps, to_ps; /* 0: for good */
+		uint32_t node;
+		uint16_t port;
+		bool found;
+	} cases[] = {
+		{ 0, 0, SW6, 1, true },
+		{ 50 * MS, 60 * MS, SW6, 1, true },
+		{ 0, MS, SW6, 1, false },
+		{ 0, 0, SW2, 1, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct rec_link_rate low = { .port = cases[i].port, .rate_bps = 25000000000 }, usual = low;
+		struct records r;
+		struct verdict *v;
+
+		usual.rate_bps = 100000000000;
+		case_fabric(&r);
+		RECORDS_PUT(&r, low, REC_LINK_RATE, cases[i].node, cases[i].from_ps);
+		if (cases[i].to_ps != 0)
+			RECORDS_PUT(&r, usual, REC_LINK_RATE, cases[i].node, cases[i].to_ps);
+		records_step(&r, 1, H17, REC_NONE, 2 * MS, 80 * MS);
+		records_end(&r, REC_END_COMPLETE, 80 * MS);
+		v = case_diagnose(&r);
+		assert_int_equal(case_find(v, FINDING_LINK_RATE, "6:2", NULL) != NULL, cases[i].found);
+		verdict_destroy(v);
+		records_fini(&r);
+	}
+}
+
+/* Both ends of 17->18's link from 6 to 3 report it: one cable, one cause. */
+static void
+test_both_ends_of_a_slow_cable(void **state)
+{
+	struct rec_link_rate here = { .port = 1, .rate_bps = 25000000000 }, there = { .port = 2, .rate_bps = 25000000000 };
+	struct records r;
+	struct verdict *v;
+
+	(void)state;
+	case_fabric(&r);
+	RECORDS_PUT(&r, here, REC_LINK_RATE, SW6, 0);
+	RECORDS_PUT(&r, there, REC_LINK_RATE, SW3, 0);
+	records_step(&r, 1, H17, REC_NONE, 2 * MS, 80 * MS);
+	records_end(&r, REC_END_COMPLETE, 80 * MS);
+	v = case_diagnose(&r);
+	assert_non_null(case_find(v, FINDING_LINK_RATE, "3:3", NULL));
+	assert_null(case_find(v, FINDING_LINK_RATE, "6:2", NULL));
+	verdict_destroy(v);
+	records_fini(&r);
 }
 
 #define OTHER records_tuple(H19, H18, 91)
@@ -361,8 +548,13 @@ UNIT_TEST(cause)
 		cmocka_unit_test(test_storm_of_host),
 		cmocka_unit_test(test_incast),
 		cmocka_unit_test(test_incast_is_of_those_at_once),
+		cmocka_unit_test(test_incast_of_many),
+		cmocka_unit_test(test_incast_has_contention_before_the_last_hop),
 		cmocka_unit_test(test_slow_host),
 		cmocka_unit_test(test_drops),
+		cmocka_unit_test(test_pfc_watchdog),
+		cmocka_unit_test(test_link_rate),
+		cmocka_unit_test(test_both_ends_of_a_slow_cable),
 		cmocka_unit_test(test_drops_of_traceroutes),
 		cmocka_unit_test(test_loop),
 		cmocka_unit_test(test_loop_in_rows),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One epoch has rows of two flows: were they at the port at once? Reports within the epoch tell. */
+/* One epoch has rows of two flows: were they at the port at once? Reports within the epoch show it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -136,7 +136,7 @@ test_held_up(void **state)
 }
 
 /*
- * 6:2 told of a tenth of the step's time and of a hundredth of its packets, with 1000 frames of 13->19 ahead of them. Of a
+ * 6:2 reported a tenth of the step's time and of a hundredth of its packets, with 1000 frames of 13->19 ahead of them. Of a
  * step without loss the others met the same; of one that a cut link took packets from, they need not have come by.
  */
 static void

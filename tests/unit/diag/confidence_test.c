@@ -83,7 +83,7 @@ test_measured(void **state)
 	double all;
 
 	(void)state;
-	/* every packet was told of at the port where it waited */
+	/* every packet was reported at the port where it waited */
 	assert_float_equal(confidence_of(contended(PACKETS, 4, 0), &all, "guilty"), 1, 0.001);
 	assert_true(all > 0.5 && all <= 1);
 	/* half of them: the others are inferred */

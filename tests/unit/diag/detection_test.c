@@ -16,7 +16,7 @@
 
 #define MS PS_PER_MS
 
-/* ---- a diagnoser that goes by how many steps it was told of ---- */
+/* ---- a diagnoser that goes by how many steps were reported to it ---- */
 
 static const struct finding_type counted = { .key = "counted", .title = "counted", .traits = FINDING_UNTIMED };
 

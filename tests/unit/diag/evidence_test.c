@@ -12,7 +12,7 @@
 #include "tests/unit/diag/records.h"
 #include "tests/unit/unit.h"
 
-/* A host's flows are told apart by its NICs where it has several. */
+/* A host's flows are distinguished by its NICs where it has several. */
 static void
 test_flow_names(void **state)
 {
@@ -28,7 +28,7 @@ test_flow_names(void **state)
 		schedule(&r);
 		RECORDS_PUT(&r, poll, REC_POLL, 0, 1);
 		assert_int_equal(decode(&r, SIZE_MAX / 2, &ev, &err), 0);
-		evidence_flow_name(&ev, evidence_flow(&ev, &EV_AT(ev.schedule, struct rec_schedule, 0)->flow), name);
+		evidence_flow_name(&ev, ev.steps[0].flow, name);
 		assert_string_equal(name, nics == 2 ? "a:1->b/10000>10000" : "a->b/10000>10000");
 		evidence_flow_name(&ev, evidence_flow(&ev, &poll.victim), name);
 		assert_string_equal(name, nics == 2 ? "a:2->b/10000>10000" : "10.0.0.10->b/10000>10000");

@@ -14,7 +14,7 @@
 #include "diag/registry.h"
 #include "diag/report/facts.h"
 #include "diag/report/json.h"
-#include "diag/vedrfolnir/vedrfolnir.h"
+#include "diag/vedrfolnir/section.h"
 #include "tests/unit/diag/case.h"
 #include "tests/unit/unit.h"
 

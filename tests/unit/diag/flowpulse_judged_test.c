@@ -16,28 +16,33 @@ each_precondition_holds_back_alone(void **state)
 		uint64_t resent, undelivered_bytes, other_bytes;
 		enum rec_noise noise;
 		enum flowpulse_hold hold;
+		double less;
 	} cases[] = {
-		{ 200, 0, 0, REC_NOISE_LEARNED, FLOWPULSE_JUDGED },
-		{ 200, 0, 0, REC_NOISE_UNKNOWN, FLOWPULSE_JUDGED },
-		{ RESENT_UNKNOWN, 0, 0, REC_NOISE_LEARNED, FLOWPULSE_JUDGED },
-		{ RESENT_UNKNOWN, 0, 0, REC_NOISE_RANDOM, FLOWPULSE_JUDGED },
-		{ RESENT_UNKNOWN, 0, 0, REC_NOISE_UNKNOWN, FLOWPULSE_NO_NOISE },
-		{ 0, 0, 0, REC_NOISE_LEARNED, FLOWPULSE_NOT_LOST },
-		{ 99, 0, 0, REC_NOISE_LEARNED, FLOWPULSE_EXCESS },
-		{ 101, 0, 0, REC_NOISE_LEARNED, FLOWPULSE_JUDGED },
-		{ 200, 0, 199999, REC_NOISE_LEARNED, FLOWPULSE_JUDGED },
-		{ 200, 0, 200000, REC_NOISE_LEARNED, FLOWPULSE_SHARED },
-		{ RESENT_UNKNOWN, 0, 200000, REC_NOISE_LEARNED, FLOWPULSE_SHARED },
-		{ 200, 199999, 0, REC_NOISE_LEARNED, FLOWPULSE_JUDGED },
-		{ 200, 200000, 0, REC_NOISE_LEARNED, FLOWPULSE_UNFINISHED },
-		{ RESENT_UNKNOWN, 200000, 0, REC_NOISE_RANDOM, FLOWPULSE_UNFINISHED },
+		{ 200, 0, 0, REC_NOISE_LEARNED, FLOWPULSE_JUDGED, 0 },
+		{ 200, 0, 0, REC_NOISE_UNKNOWN, FLOWPULSE_JUDGED, 0 },
+		{ RESENT_UNKNOWN, 0, 0, REC_NOISE_LEARNED, FLOWPULSE_JUDGED, 0 },
+		{ RESENT_UNKNOWN, 0, 0, REC_NOISE_RANDOM, FLOWPULSE_JUDGED, 0 },
+		{ RESENT_UNKNOWN, 0, 0, REC_NOISE_UNKNOWN, FLOWPULSE_NO_NOISE, 0 },
+		{ 0, 0, 0, REC_NOISE_LEARNED, FLOWPULSE_NOT_LOST, 0 },
+		{ 99, 0, 0, REC_NOISE_LEARNED, FLOWPULSE_EXCESS, 0 },
+		{ 101, 0, 0, REC_NOISE_LEARNED, FLOWPULSE_JUDGED, 0 },
+		{ 200, 0, 199999, REC_NOISE_LEARNED, FLOWPULSE_JUDGED, 0 },
+		{ 200, 0, 200000, REC_NOISE_LEARNED, FLOWPULSE_SHARED, 0 },
+		{ RESENT_UNKNOWN, 0, 200000, REC_NOISE_LEARNED, FLOWPULSE_SHARED, 0 },
+		{ 200, 199999, 0, REC_NOISE_LEARNED, FLOWPULSE_JUDGED, 0 },
+		{ 200, 200000, 0, REC_NOISE_LEARNED, FLOWPULSE_UNFINISHED, 0 },
+		{ RESENT_UNKNOWN, 200000, 0, REC_NOISE_RANDOM, FLOWPULSE_UNFINISHED, 0 },
+		{ 200, 0, 0, REC_NOISE_LEARNED, FLOWPULSE_JUDGED, 0.0099 },
+		{ 200, 0, 0, REC_NOISE_LEARNED, FLOWPULSE_LESS, 0.0101 },
+		{ RESENT_UNKNOWN, 0, 0, REC_NOISE_RANDOM, FLOWPULSE_LESS, 0.02 },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		const struct flowpulse_facts facts = { .resent = cases[i].resent,
 						       .undelivered_bytes = cases[i].undelivered_bytes,
-						       .other_bytes = cases[i].other_bytes };
+						       .other_bytes = cases[i].other_bytes,
+						       .less = cases[i].less };
 
 		alarm.noise = cases[i].noise;
 		assert_int_equal(flowpulse_hold_of(&alarm, &facts), cases[i].hold);
@@ -101,6 +106,47 @@ hosts_bear_out_what_is_missing(void **state)
 }
 
 /*
+ * The first iteration had packets that hosts sent again, and was learned: all ports of the next ones miss them alike. A
+ * link's loss arrives by the other port instead.
+ */
+static void
+what_all_ports_miss_is_no_links_loss(void **state)
+{
+	static const uint64_t others_seen[] = { 10200000, 10050000, 9950000, 9900000, 9800000 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(others_seen); i++) {
+		struct rec_volume_alarm alarm = { .port = 1,
+						  .place = REC_LOSS_PAIR,
+						  .pooled = 1,
+						  .predicted = 10000000,
+						  .seen = 9800000,
+						  .expected = 10000000,
+						  .got = 9800000,
+						  .packets = 9800,
+						  .drop_ppm = 20000,
+						  .low_ppm = 18000,
+						  .high_ppm = 22000,
+						  .dispersion_ppm = 10000,
+						  .noise = REC_NOISE_LEARNED };
+		struct rec_volume volume = { .port = 1, .predicted = 10000000, .seen = 9800000, .packets = 9800 };
+		struct records r;
+		struct verdict *v;
+
+		put_network(&r);
+		RECORDS_PUT(&r, alarm, REC_VOLUME_ALARM, 1, PS_PER_MS);
+		RECORDS_PUT(&r, volume, REC_VOLUME, 1, PS_PER_MS);
+		volume.port = 2;
+		volume.seen = others_seen[i];
+		RECORDS_PUT(&r, volume, REC_VOLUME, 1, PS_PER_MS);
+		v = diagnose(&r);
+		assert_int_equal(own_of(v)->nfaults, i < 2);
+		assert_int_equal(own_of(v)->held[0], i < 2 ? FLOWPULSE_JUDGED : FLOWPULSE_LESS);
+		verdict_destroy(v);
+	}
+}
+
+/*
  * An alarm of l1 at 1 ms that 200 kB of what l0 sends are missing: its step to h1 was over by then, or not. h0's link
  * has 100 Gbps, or 200 kB in 16 us.
  */
@@ -154,12 +200,98 @@ what_was_judged_in_parts_is_not_lost(void **state)
 	}
 }
 
+/* Hosts of both other leaves send to h1: one sends again what a link loses, and the other may, too. */
+static void
+what_one_sender_alone_lost_is_not_of_the_ports_link(void **state)
+{
+	static const struct {
+		uint32_t resent[2];
+		uint64_t other_bytes;
+		bool is_local;
+	} cases[] = {
+		{ { 210, 210 }, 360000000, true }, /* both lost packets */
+		{ { 210, 0 }, 360000000, false },
+		{ { 210, 0 }, 900000, true }, /* 450 packets by this port: 9 would be lost */
+		{ { 210, 0 }, 1100000, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const struct flowpulse *own;
+		struct records r;
+		struct verdict *v;
+
+		put_network(&r);
+		records_collective(&r, 3, 1);
+		for (uint32_t host = 0; host < LEAVES; host++)
+			records_schedule(&r, host, 1, HOST(host), HOST(host == 1 ? 0 : 1), REC_NONE, PS_PER_MS);
+		for (uint32_t host = 0; host < LEAVES; host += 2) {
+			struct rec_step step = { .step = 1,
+						 .rank = host,
+						 .retransmits = cases[i].resent[host / 2],
+						 .bytes = host == 0 ? 360000000 : cases[i].other_bytes,
+						 .waited_collective = REC_NONE,
+						 .waited_rank = REC_NONE,
+						 .start_ps = PS_PER_US,
+						 .end_ps = PS_PER_MS / 2 };
+
+			step.acked_bytes = step.bytes;
+			RECORDS_PUT(&r, step, REC_STEP, HOST(host), PS_PER_MS);
+		}
+		put_alarm(&r, 1, 1, REC_LOSS_LOCAL, REC_NONE, 0);
+		v = diagnose(&r);
+		own = own_of(v);
+		assert_int_equal(own->held[0], FLOWPULSE_JUDGED);
+		assert_int_equal(own->only_sender[0], cases[i].is_local ? REC_NONE : 0);
+		/* Its rate is of all senders, and places nothing else. */
+		assert_int_equal(own->nfaults, cases[i].is_local);
+		assert_int_equal(own->ndoubtful, !cases[i].is_local);
+		verdict_destroy(v);
+	}
+}
+
+/* l1 and l2 miss 200 packets of l0 each by one spine, and l1 as many by the other. h0 reports its step to h1. */
+static void
+what_one_link_lost_does_not_bear_out_another(void **state)
+{
+	static const struct {
+		uint32_t resent;
+		bool is_reported;
+		uint32_t faults, doubtful;
+	} cases[] = {
+		{ 210, true, 1, 1 },                      /* those that the first link lost */
+		{ 290, true, 1, 1 }, { 310, true, 2, 0 }, /* and half of the other's */
+		{ 410, true, 2, 0 }, { 0, false, 2, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct records r;
+		struct verdict *v;
+
+		put_network(&r);
+		if (cases[i].is_reported)
+			put_step(&r, cases[i].resent, PS_PER_MS / 2, 360000000);
+		put_alarm(&r, 1, 0, REC_LOSS_REMOTE, 0, 0);
+		put_alarm(&r, 2, 0, REC_LOSS_REMOTE, 0, 0);
+		put_alarm(&r, 1, 1, REC_LOSS_REMOTE, 0, 0);
+		v = diagnose(&r);
+		assert_int_equal(own_of(v)->nfaults, cases[i].faults);
+		assert_int_equal(own_of(v)->ndoubtful, cases[i].doubtful);
+		assert_int_equal(own_of(v)->faults[0].alarms, 2);
+		verdict_destroy(v);
+	}
+}
+
 UNIT_TEST(flowpulse_judged)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(each_precondition_holds_back_alone),
 					    cmocka_unit_test(hosts_bear_out_what_is_missing),
+					    cmocka_unit_test(what_all_ports_miss_is_no_links_loss),
 					    cmocka_unit_test(what_was_not_sent_yet_is_not_lost),
-					    cmocka_unit_test(what_was_judged_in_parts_is_not_lost) };
+					    cmocka_unit_test(what_was_judged_in_parts_is_not_lost),
+					    cmocka_unit_test(what_one_sender_alone_lost_is_not_of_the_ports_link),
+					    cmocka_unit_test(what_one_link_lost_does_not_bear_out_another) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -95,7 +95,7 @@ an_iteration_that_a_fault_did_not_fill_is_no_sample(void **state)
 	}
 }
 
-/* Where there is nothing between the first iteration and the last, nothing tells which of them it filled. */
+/* Where there is nothing between the first iteration and the last, nothing shows which of them it filled. */
 static void
 two_iterations_count_both(void **state)
 {

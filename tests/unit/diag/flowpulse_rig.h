@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Three leaves and two spines, what their monitors tell, and what the diagnoser makes of it. For one test program each. */
+/* Three leaves and two spines, what their monitors report, and what the diagnoser concludes. For one test program each. */
 #pragma once
 
 #include <setjmp.h>

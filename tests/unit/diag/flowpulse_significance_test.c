@@ -26,7 +26,7 @@ put_faint_alarm(struct records *r, uint32_t leaf, uint32_t spine, uint32_t itera
 	RECORDS_PUT(r, alarm, REC_VOLUME_ALARM, leaf, (iteration + 1) * PS_PER_MS);
 }
 
-/* What chance makes as well is no finding, unless there is so much of it that it does not; it is told either way. */
+/* What chance makes as well is no finding, unless there is so much of it that it does not; it is reported either way. */
 static void
 what_chance_makes_is_no_finding(void **state)
 {

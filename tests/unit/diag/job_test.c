@@ -12,7 +12,9 @@
 
 #include <cmocka.h>
 
+#include "common/array.h"
 #include "common/wire/record.h"
+#include "diag/report/facts.h"
 #include "diag/report/jobs.h"
 #include "diag/report/json.h"
 #include "tests/unit/diag/case.h"
@@ -39,8 +41,9 @@ host_of(uint32_t rank)
 	return rank == 0 ? H17 : H15;
 }
 
+/* @param usual_ns  how much longer computations usually take at most */
 static void
-describe(struct records *r)
+describe(struct records *r, uint32_t usual_ns)
 {
 	struct rec_collective forward = { .id = FORWARD,
 					  .job = 1,
@@ -81,6 +84,8 @@ describe(struct records *r)
 
 		if (s->peer != s->rank)
 			rec.flow = records_tuple(host_of(s->rank), host_of(s->peer), port);
+		else
+			rec.spread_ns = usual_ns;
 		RECORDS_PUT(r, rec, REC_SCHEDULE, host_of(s->rank), 0);
 		if (s->depends != 0)
 			RECORDS_PUT(r, depend, REC_DEPEND, host_of(s->rank), 0);
@@ -107,11 +112,11 @@ report(struct records *r, uint32_t index, uint32_t waited, uint64_t start_ps, ui
 
 /* All in time, but for rank 1: it computes until then, and begins to compute again then. */
 static struct verdict *
-diagnose(uint64_t computed_ps, uint64_t again_ps)
+diagnose_usual(uint32_t usual_ns, uint64_t computed_ps, uint64_t again_ps)
 {
 	struct records r;
 
-	describe(&r);
+	describe(&r, usual_ns);
 	report(&r, F0_COMPUTE, 0, 0, 10 * MS);
 	report(&r, F0_SEND, F0_COMPUTE, 10 * MS, 20 * MS);
 	report(&r, F0_SEND_TOO, F0_COMPUTE, 10 * MS, 20 * MS);
@@ -120,6 +125,12 @@ diagnose(uint64_t computed_ps, uint64_t again_ps)
 	report(&r, G0, F0_SEND_TOO, 20 * MS, 30 * MS);
 	report(&r, G1, F1_AFTER, again_ps + 10 * MS, again_ps + 20 * MS);
 	return case_conclude(&r, REC_END_COMPLETE);
+}
+
+static struct verdict *
+diagnose(uint64_t computed_ps, uint64_t again_ps)
+{
+	return diagnose_usual(0, computed_ps, again_ps);
 }
 
 static void
@@ -193,6 +204,30 @@ long_computation_is_a_slow_host(void **state)
 	verdict_destroy(v);
 }
 
+/* What a computation usually takes longer than configured is no fault of its host. */
+static void
+usual_variation_is_no_slow_host(void **state)
+{
+	static const struct {
+		uint64_t computed_ps;
+		uint32_t findings;
+	} cases[] = { { 12 * MS, 0 }, { 12 * MS + MS / 10, 0 }, { 12 * MS + MS / 5, 1 } };
+
+	char reason[FACTS_REASON];
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct verdict *v = diagnose_usual(2000000, cases[i].computed_ps, 20 * MS);
+
+		assert_int_equal(v->nfindings, cases[i].findings);
+		assert_int_equal(v->run.steps[F1_COMPUTE].long_ps, cases[i].findings * (cases[i].computed_ps - 10 * MS));
+		if (cases[i].findings == 0)
+			assert_string_equal(facts_reason(v, reason),
+					    "Every step reported took at most 1 % longer than expected, but for "
+					    "computations within their usual variation.");
+		verdict_destroy(v);
+	}
+}
+
 /* All it needs is there at 20 ms. */
 static void
 late_start_is_later_than_all_dependencies(void **state)
@@ -215,7 +250,7 @@ followers_are_late_against_their_own_part(void **state)
 	struct records r;
 	struct verdict *v;
 
-	describe(&r);
+	describe(&r, 0);
 	report(&r, F0_COMPUTE, 0, 0, 10 * MS);
 	report(&r, F0_SEND, F0_COMPUTE, 10 * MS, 20 * MS);
 	report(&r, F0_SEND_TOO, F0_COMPUTE, 10 * MS, 20 * MS);
@@ -240,7 +275,7 @@ planned_sharing_is_no_contention(void **state)
 		struct records r;
 		struct verdict *v;
 
-		describe(&r);
+		describe(&r, 0);
 		report(&r, F0_COMPUTE, 0, 0, 10 * MS);
 		report(&r, F0_SEND, F0_COMPUTE, 10 * MS, 50 * MS);
 		report(&r, F0_SEND_TOO, F0_COMPUTE, 10 * MS, 50 * MS);
@@ -265,7 +300,7 @@ ranks_pass_over_what_is_not_theirs(void **state)
 	struct records r;
 	struct verdict *v;
 
-	describe(&r);
+	describe(&r, 0);
 	RECORDS_PUT(&r, alone, REC_COLLECTIVE, REC_NONE, 0);
 	RECORDS_PUT(&r, last, REC_COLLECTIVE, REC_NONE, 0);
 	RECORDS_PUT(&r, follow, REC_FOLLOW, REC_NONE, 0);
@@ -360,6 +395,7 @@ UNIT_TEST(job)
 		cmocka_unit_test(dependencies_are_joined),
 		cmocka_unit_test(one_graph_for_an_iteration),
 		cmocka_unit_test(long_computation_is_a_slow_host),
+		cmocka_unit_test(usual_variation_is_no_slow_host),
 		cmocka_unit_test(late_start_is_later_than_all_dependencies),
 		cmocka_unit_test(followers_are_late_against_their_own_part),
 		cmocka_unit_test(planned_sharing_is_no_contention),

@@ -56,7 +56,7 @@ step(struct records *r, uint32_t iteration, uint32_t rank, uint64_t start_ps, ui
 	RECORDS_PUT(r, rec, REC_STEP, rank ? H18 : H17, end_ps);
 }
 
-/* Ends: 31 ms and 50 ms; then each rank starts when told. @return how late the two ranks are */
+/* Ends: 31 ms and 50 ms; then each rank starts when asked. @return how late the two ranks are */
 static void
 second_starts(uint64_t start17_ps, uint64_t start18_ps, uint64_t late17_ps, uint64_t late18_ps)
 {
@@ -141,7 +141,7 @@ chained(uint32_t rank, uint32_t number)
 
 /*
  * A ring of two ranks, two steps each: the second waits for the first, and for the other's first. 17's first ends at 31 ms,
- * 18's when told; 17's second starts when told.
+ * 18's when asked; 17's second starts when asked.
  * @param waited  rank whose first step 17's second waited for, as its host says
  * @return how late 17's second is
  */
@@ -217,7 +217,7 @@ test_little_pause(void **state)
 	/* 17 receives until 50 ms, or a base RTT before; so its pause of 0 may be one of 10 us, as long as that of 18. */
 	second_starts(50 * MS, 50 * MS + RTT, 0, 0);
 	second_starts(50 * MS, 50 * MS + RTT + 3, 0, 3);
-	/* 18 waits for its own step: its pause is as it is told. */
+	/* 18 waits for its own step: its pause is as reported. */
 	second_starts(50 * MS + 3, 50 * MS, 3, 0);
 }
 

@@ -14,7 +14,7 @@
 
 #define S PS_PER_S
 
-/* Nothing is answered in time for two periods. @param late_us  what agents tell of their own timers */
+/* Nothing is answered in time for two periods. @param late_us  what agents report of their own timers */
 static struct verdict *
 starve_all(struct rig *rig, uint32_t hosts, uint32_t late_us)
 {
@@ -183,7 +183,7 @@ who_probes_a_starved_host_is_not_blamed(void **state)
 	}
 }
 
-/* An RNIC that loses is told beside a starved host that probes it, by what the third one of their ToR says. */
+/* An RNIC that loses is reported beside a starved host that probes it, by what the third one of their ToR says. */
 static void
 a_bad_rnic_beside_a_starved_host_is_reported(void **state)
 {

@@ -77,7 +77,7 @@ two_congested_links_make_no_slow_switch(void **state)
 
 /*
  * Most probes meet a queue, from the first to the last, and some do not: neither the tuple's own median nor its least
- * RTT tells.
+ * RTT shows it.
  */
 static void
 a_queue_that_never_goes_is_high(void **state)

@@ -111,7 +111,7 @@ what_agents_dropped_is_not_lost(void **state)
 	}
 }
 
-/* Queues of RNICs, which agents in time for their timers tell from CPUs, make answers as late as timeouts. */
+/* Queues of RNICs, which agents in time for their timers distinguish from CPUs, make answers as late as timeouts. */
 static void
 what_queues_of_rnics_delay_is_not_lost(void **state)
 {
@@ -250,10 +250,13 @@ kinds_of_probes_are_slow_apart(void **state)
 				.from = leaf, .to = RIG_SPINE(k), .loss = leaf == 0 ? 0.5 : 0, .delay_ps = 130 * PS_PER_MS
 			};
 	rig.nic_loss[4] = 0.2;
+	rig.service[1] = 8; /* as slow: nothing of it is answered */
+	rig.holes[0] = (struct rig_hole){ .node = RIG_SPINE(1), .host = 8 };
 	v = rig_diagnose(&rig);
 	own = rig_own(v);
 	ASSERT_FINDINGS(v, "rnic-problem h4:1");
 	assert_true(own->limits[PINGMESH_LIMIT_SLOW] > 20);
+	assert_int_equal(own->networks[PINGMESH_SERVICE].causes[PINGMESH_ANSWERED], 0);
 	verdict_destroy(v);
 }
 
@@ -286,6 +289,165 @@ what_is_answered_late_is_not_lost(void **state)
 	}
 }
 
+/* A queue that grows by five seconds a second, from 21 to 110 s: before a host, or between switches. */
+static void
+fill_queue(struct rig *rig, const char *buffer, uint32_t from, uint32_t to)
+{
+	rig_init(rig, 180 * S);
+	rig->buffer = buffer;
+	rig->links[rig->nlinks++] =
+		(struct rig_link){ .from = from, .to = to, .grows = 5, .start_ps = 21 * S, .end_ps = 110 * S };
+}
+
+/*
+ * A queue holds probes for longer than agents remember them. What is lost elsewhere, or there after it has drained, is a
+ * problem all the same; so is all of it where no buffer holds anything for that long.
+ */
+static void
+what_a_queue_may_hold_is_not_lost(void **state)
+{
+	const uint32_t hops[][2] = { { 1, RIG_HOST(4) }, { 0, RIG_SPINE(0) }, { RIG_SPINE(1), 2 } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(hops); i++) {
+		struct verdict *v;
+		struct rig rig;
+
+		fill_queue(&rig, "40000000000", hops[i][0], hops[i][1]);
+		v = rig_diagnose(&rig);
+		rig_assert_no_fault(v);
+		assert_true(rig_own(v)->limits[PINGMESH_LIMIT_HELD] > 20);
+		verdict_destroy(v);
+
+		fill_queue(&rig, "\"40GB\"", hops[i][0], hops[i][1]);
+		rig.nic_loss[7] = 0.3;
+		v = rig_diagnose(&rig);
+		rig_assert_fault(v, "rnic-problem h7:1");
+		verdict_destroy(v);
+
+		fill_queue(&rig, "40000000000", hops[i][0], hops[i][1]);
+		rig_link(&rig, hops[i][0], hops[i][1], 0.3);
+		rig.links[1].start_ps = 125 * S;
+		v = rig_diagnose(&rig);
+		rig_assert_fault(v, i == 0 ? "rnic-problem h4:1" : i == 1 ? "switch-problem l0:4" : "switch-problem s1:3");
+		verdict_destroy(v);
+
+		fill_queue(&rig, "1MB", hops[i][0], hops[i][1]);
+		v = rig_diagnose(&rig);
+		assert_int_equal(rig_own(v)->limits[PINGMESH_LIMIT_HELD], 0);
+		rig_assert_fault(v, i == 0 ? "rnic-problem h4:1" : i == 1 ? "switch-problem l0:4" : "switch-problem s1:3");
+		verdict_destroy(v);
+	}
+}
+
+/*
+ * A queue was there before the first probe, and no answer is late by so little that its agent still knows the probe. The
+ * job's data would take 3.2 s over the link, or next to nothing. PFC makes packets wait for that link before the ports
+ * that lead there: those of spine 1.
+ */
+static void
+what_data_may_hold_is_not_lost(void **state)
+{
+	static const uint64_t bytes[] = { 40000000000, 40000 };
+	const uint32_t hops[][2] = { { 1, RIG_HOST(4) }, { RIG_SPINE(1), 1 }, { RIG_SPINE(0), 1 } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(hops) * ARRAY_LEN(bytes); i++) {
+		bool is_held = i / 2 < 2 && i % 2 == 0;
+		struct verdict *v;
+		struct rig rig;
+
+		rig_init(&rig, 100 * S);
+		rig.buffer = "40GB";
+		rig.service[1] = 4;
+		rig.iterations = 1;
+		rig.iteration_ps[0] = 98 * S;
+		rig.step_bytes = bytes[i % 2];
+		rig.links[rig.nlinks++] = (struct rig_link){
+			.from = hops[i / 2][0], .to = hops[i / 2][1], .grows = 1, .start_ps = 2 * S, .end_ps = 98 * S
+		};
+		rig.links[0].loss = 1;
+		v = rig_diagnose(&rig);
+		if (is_held) {
+			rig_assert_no_fault(v);
+			assert_true(rig_own(v)->limits[PINGMESH_LIMIT_HELD] > 20);
+		} else {
+			rig_assert_fault(v, i / 2 == 0   ? "rnic-problem h4:1"
+					    : i / 2 == 1 ? "switch-problem " /* the few tuples of the job fit more places */
+							 : "switch-problem s0:2");
+		}
+		verdict_destroy(v);
+	}
+}
+
+/* Of a window's data no queue lasts for the timeout, unless switches serve their class first: then all is ahead. */
+static void
+what_a_strict_class_may_hold_is_not_lost(void **state)
+{
+	(void)state;
+	for (uint32_t strict = 0; strict < 2; strict++) {
+		struct verdict *v;
+		struct rig rig;
+
+		rig_init(&rig, 100 * S);
+		rig.buffer = "40GB";
+		rig.service[1] = 4;
+		rig.iterations = 1;
+		rig.iteration_ps[0] = 98 * S;
+		rig.step_bytes = 40000000000;
+		rig.window_bytes = 100000;
+		rig.strict_prio = strict * 5;
+		rig_link(&rig, 1, RIG_HOST(4), 1);
+		rig.links[0].start_ps = 2 * S;
+		rig.links[0].end_ps = 98 * S;
+		v = rig_diagnose(&rig);
+		if (strict)
+			rig_assert_no_fault(v);
+		else
+			rig_assert_fault(v, "rnic-problem h4:1");
+		verdict_destroy(v);
+	}
+}
+
+/*
+ * No probe by a port ever returns, nor do answers by it, and nobody announces data that wait there: a buffer may hold all
+ * of it, before a host or between switches. Not so if the link carries no probes in the other direction either, if no
+ * buffer holds anything for that long, or after one answer in time.
+ */
+static void
+what_never_returned_may_be_held(void **state)
+{
+	enum { HELD, DEAF_AND_DUMB, SMALL_BUFFER, ONCE_ANSWERED, NCASES };
+	const struct {
+		uint32_t from, to;
+		const char *fault;
+	} hops[] = { { 1, RIG_HOST(4), "rnic-problem h4:1" },
+		     { 0, RIG_SPINE(0), "switch-problem l0:4" },
+		     { RIG_SPINE(1), 2, "switch-problem s1:3" } };
+
+	(void)state;
+	for (uint32_t k = 0; k < ARRAY_LEN(hops) * NCASES; k++) {
+		uint32_t i = k % NCASES, from = hops[k / NCASES].from, to = hops[k / NCASES].to;
+		struct verdict *v;
+		struct rig rig;
+
+		rig_init(&rig, 100 * S);
+		rig.buffer = i == SMALL_BUFFER ? "1MB" : "40GB";
+		rig.all_received = true;
+		rig_link(&rig, from, to, 1);
+		rig.links[0].start_ps = i == ONCE_ANSWERED ? 3 * S : 0;
+		if (i == DEAF_AND_DUMB)
+			rig_link(&rig, to, from, 1);
+		v = rig_diagnose(&rig);
+		assert_int_equal(rig_own(v)->limits[PINGMESH_LIMIT_HELD] > 20, i == HELD);
+		if (i == HELD)
+			rig_assert_no_fault(v);
+		else
+			rig_assert_fault(v, i != DEAF_AND_DUMB || k < NCASES ? hops[k / NCASES].fault : "switch-problem ");
+		verdict_destroy(v);
+	}
+}
+
 /*
  * Algorithm 1 has the link that most lost probes cross: of one fault that one, of two at once no more than one a
  * period, in no direction.
@@ -307,6 +469,35 @@ the_papers_algorithm_finds_one_place_a_period(void **state)
 		ASSERT_FINDINGS(v, "switch-problem l0:4");
 		assert_true(rig_own(v)->problems[0].both);
 		assert_int_equal(rig_own(v)->votes, 1);
+		verdict_destroy(v);
+	}
+}
+
+/*
+ * Each packet takes a spine by chance, and received ones report their paths. A link that loses much is named by itself;
+ * of one that loses little it is the switch that its probes share.
+ */
+static void
+sprayed_probes_place_a_link_by_their_paths(void **state)
+{
+	static const double loss[] = { 0, 0.03, 0.4 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(loss); i++) {
+		struct verdict *v;
+		struct rig rig;
+
+		rig_init(&rig, 100 * S);
+		rig.gap_ps = S / 5;
+		rig.sprayed = rig.all_received = true;
+		if (i != 0)
+			rig_link(&rig, 1, RIG_SPINE(1), loss[i]);
+		v = rig_diagnose(&rig);
+		assert_true(rig_own(v)->inband && rig_own(v)->sprayed);
+		if (i == 0)
+			assert_int_equal(v->nfindings, 0);
+		else
+			rig_assert_fault(v, i == 1 ? "switch-problem " : "switch-problem l1:5");
 		verdict_destroy(v);
 	}
 }
@@ -399,11 +590,16 @@ UNIT_TEST(pingmesh_place)
 		cmocka_unit_test(what_queues_of_rnics_delay_is_not_lost),
 		cmocka_unit_test(a_switch_that_loses_by_addresses_is_named),
 		cmocka_unit_test(a_switch_that_loses_for_hosts_of_two_leaves_is_named_alone),
+		cmocka_unit_test(sprayed_probes_place_a_link_by_their_paths),
 		cmocka_unit_test(two_bad_links_make_no_bad_switch),
 		cmocka_unit_test(a_lonely_rnic_and_its_tor_are_one_place),
 		cmocka_unit_test(what_may_be_late_is_not_lost),
 		cmocka_unit_test(kinds_of_probes_are_slow_apart),
 		cmocka_unit_test(what_is_answered_late_is_not_lost),
+		cmocka_unit_test(what_a_queue_may_hold_is_not_lost),
+		cmocka_unit_test(what_data_may_hold_is_not_lost),
+		cmocka_unit_test(what_a_strict_class_may_hold_is_not_lost),
+		cmocka_unit_test(what_never_returned_may_be_held),
 		cmocka_unit_test(the_papers_algorithm_finds_one_place_a_period),
 		cmocka_unit_test(links_in_series_are_named_by_the_same_direction),
 		cmocka_unit_test(responders_report_which_direction_lost_it),

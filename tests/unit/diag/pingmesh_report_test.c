@@ -90,7 +90,7 @@ the_text_has_problems_by_priority(void **state)
 	verdict_destroy(v);
 }
 
-/* Of a run that ended before agents had anything to tell, nothing is said to be well. */
+/* A run that ended before agents had anything to report: nothing is reported to be well. */
 static void
 no_probe_is_no_evidence(void **state)
 {

@@ -14,6 +14,7 @@
 
 #define SWITCH_PS (300 * PS_PER_NS)
 #define CPU_PS (20 * PS_PER_US)
+#define REMEMBERED_PS (10 * PS_PER_S) /* an agent knows a probe that timed out for so long */
 #define QPN(rnic, times) (1000 + 10 * (rnic) + (times))
 
 static bool
@@ -51,6 +52,7 @@ cross(struct rig *rig, uint32_t from, uint32_t to, uint64_t time_ps, uint64_t *d
 			continue;
 		if (l->in_time == 0 || !chance(rig, l->in_time))
 			*delay_ps += l->delay_ps;
+		rig->queued_ps += (uint64_t)(l->grows * (double)(time_ps - l->start_ps));
 		lost |= chance(rig, l->loss);
 	}
 	return lost;
@@ -116,7 +118,7 @@ qpn_of(const struct rig *rig, uint32_t rnic, uint64_t time_ps, uint64_t known_ps
 	return QPN(rnic, restart_ps != 0 && time_ps >= restart_ps + known_ps);
 }
 
-/* What a responder tells of a tuple, with its uploads, as its probes come. @param came  0: none has, until the time */
+/* What a responder reports of a tuple, with its uploads, as its probes arrive. @param came  0: none has, until the time */
 static void
 hear(struct rig *rig, struct rig_hears *hears, const struct rec_probe *probe, uint32_t qpn, uint32_t to, bool received)
 {
@@ -149,28 +151,60 @@ probe(struct rig *rig, uint32_t from, uint32_t to, uint32_t i, uint32_t kind, ui
 	uint64_t uploaded_ps = (time_ps + TIMEOUT_PS + UPLOAD_PS - 1) / UPLOAD_PS * UPLOAD_PS;
 	const struct rig_host *to_host = &rig->hosts[host_of(to)];
 	const struct rig_host *behind = rig->hosts[host_of(from)].flushed_ps != 0 ? &rig->hosts[host_of(from)] : to_host;
-	bool queued = is_within(time_ps, behind->queue_ps, behind->flushed_ps + 1), lost;
+	bool queued = is_within(time_ps, behind->queue_ps, behind->flushed_ps + 1), late, lost, forth;
+	uint32_t spine = rig->sprayed ? (uint32_t)prng_below(&rig->prng, RIG_SPINES) : i % 2;
+	uint32_t back_spine = rig->sprayed ? (uint32_t)prng_below(&rig->prng, RIG_SPINES) : i / 2 % 2;
 
 	if (is_down(rig, host_of(from), time_ps) || is_down(rig, host_of(from), uploaded_ps) || uploaded_ps > rig->end_ps ||
 	    rig->hosts[host_of(to)].absent)
 		return;
 	rec.prober_ps = processing(rig, host_of(from), time_ps);
 	rec.responder_ps = processing(rig, host_of(to), time_ps);
-	lost = travel(rig, from, to, i % 2, time_ps, &rec.rtt_ps);
+	rig->queued_ps = 0;
+	lost = travel(rig, from, to, spine, time_ps, &rec.rtt_ps);
+	rig->arrived[i][0][spine] += !lost;
+	forth = !lost;
 	if (rig->all_received || (rig->received && kind == REC_PROBE_SERVICE))
 		hear(rig, &rig->hears[from][to][i], &rec, qpn_of(rig, from, time_ps, 0), to, !lost);
-	lost |= travel(rig, to, from, i / 2 % 2, time_ps, &rec.rtt_ps);
-	if (lost || queued || is_down(rig, host_of(to), time_ps) || rec.target_qpn != qpn_of(rig, to, time_ps, 0) ||
-	    rec.responder_ps >= TIMEOUT_PS || is_within(time_ps, to_host->fast_ps, to_host->mute_ps + 1)) {
+	lost |= travel(rig, to, from, back_spine, time_ps, &rec.rtt_ps);
+	rig->arrived[i][1][back_spine] += forth && !lost;
+	rec.rtt_ps += rig->queued_ps;
+	late = (queued && time_ps < behind->sends_ps) ||
+	       (!lost && rig->queued_ps >= TIMEOUT_PS && rig->queued_ps < REMEMBERED_PS);
+	if (lost || queued || rig->queued_ps >= TIMEOUT_PS || is_down(rig, host_of(to), time_ps) ||
+	    rec.target_qpn != qpn_of(rig, to, time_ps, 0) || rec.responder_ps >= TIMEOUT_PS ||
+	    is_within(time_ps, to_host->fast_ps, to_host->mute_ps + 1)) {
 		rec.result = REC_PROBE_TIMEOUT;
 		rec.rtt_ps = rec.prober_ps = rec.responder_ps = 0;
 	}
 	RECORDS_PUT(&rig->r, rec, REC_PROBE, RIG_HOST(host_of(from)), uploaded_ps);
-	if (queued && time_ps < behind->sends_ps) {
+	if (late) {
 		rec.result = REC_PROBE_LATE;
 		rec.rtt_ps = 2 * TIMEOUT_PS;
 		RECORDS_PUT(&rig->r, rec, REC_PROBE, RIG_HOST(host_of(from)), uploaded_ps);
 	}
+}
+
+static void
+probe_rail(struct rig *rig, uint32_t from, uint32_t to, uint64_t time_ps)
+{
+	struct rec_probe rec = { .nic = from >= RIG_HOSTS,
+				 .kind = REC_PROBE_RAIL,
+				 .tuple = { ip_of(from), ip_of(to), sport_of(0), 4791, 0 },
+				 .target_qpn = QPN(to, 0),
+				 .seq = rig->seq[from]++,
+				 .sent_ps = time_ps };
+	uint64_t uploaded_ps = (time_ps + TIMEOUT_PS + UPLOAD_PS - 1) / UPLOAD_PS * UPLOAD_PS, took_ps = 0;
+
+	if (uploaded_ps > rig->end_ps)
+		return;
+	if (travel(rig, from, to, 0, time_ps, &took_ps)) {
+		rec.result = REC_PROBE_TIMEOUT;
+	} else {
+		rec.prober_ps = time_ps + from * 7 * PS_PER_MS; /* each by its own clock */
+		rec.responder_ps = time_ps + took_ps + to * 7 * PS_PER_MS;
+	}
+	RECORDS_PUT(&rig->r, rec, REC_PROBE, RIG_HOST(host_of(from)), uploaded_ps);
 }
 
 static void
@@ -204,6 +238,40 @@ trace(struct rig *rig, uint32_t from, uint32_t to, uint32_t i, uint32_t life)
 	}
 }
 
+/* The path that packets took until an upload: received ones carry it. */
+static void
+report_path(struct rig *rig, uint32_t from, uint32_t to, uint32_t i, uint32_t back, uint32_t spine, uint64_t time_ps)
+{
+	uint32_t src = back ? to : from, dst = back ? from : to;
+	const uint32_t at[] = { leaf_of(src), RIG_SPINE(spine), leaf_of(dst) };
+	const uint32_t ports[] = { leaf_port(src), leaf_of(src), RIG_UPLINK + spine };
+	uint32_t hops = leaf_of(src) == leaf_of(dst) ? 1 : 3;
+
+	for (uint32_t h = 0; h < hops && rig->arrived[i][back][spine] != 0; h++) {
+		struct rec_probe_hop rec = { .tuple = { ip_of(from), ip_of(to), sport_of(i), 4791, 0 },
+					     .hop = (uint16_t)(h + 1),
+					     .back = (uint16_t)back,
+					     .at = at[h],
+					     .port = (uint16_t)ports[h],
+					     .last = h + 1 == hops,
+					     .trace = spine,
+					     .sent_ps = time_ps - PS_PER_MS * (1 + spine),
+					     .count = rig->arrived[i][back][spine] };
+
+		RECORDS_PUT(&rig->r, rec, REC_PROBE_HOP, RIG_HOST(host_of(dst)), time_ps);
+	}
+	rig->arrived[i][back][spine] = 0;
+}
+
+static void
+report_paths(struct rig *rig, uint32_t from, uint32_t to, uint64_t time_ps)
+{
+	for (uint32_t i = 0; i < RIG_PORTS; i++)
+		for (uint32_t back = 0; back < 2; back++)
+			for (uint32_t spine = 0; spine < RIG_SPINES; spine++)
+				report_path(rig, from, to, i, back, spine, time_ps);
+}
+
 /* Every second, or as often as the test says, a ToR-mesh probe a pair; of the others one of the tuples in turn. */
 static void
 probe_pair(struct rig *rig, uint32_t from, uint32_t to)
@@ -213,16 +281,22 @@ probe_pair(struct rig *rig, uint32_t from, uint32_t to)
 		(from == rig->service[0] && to == rig->service[1]) || (from == rig->tenant[0] && to == rig->tenant[1]);
 	uint64_t gap_ps = rig->gap_ps != 0 ? rig->gap_ps : PS_PER_S;
 	uint32_t count = (uint32_t)(rig->end_ps / gap_ps);
+	uint64_t uploads = 0;
 
+	if (host_of(from) == host_of(to) && from != to && rig->rails)
+		for (uint64_t time_ps = (10 * from + to) * PS_PER_MS; time_ps < rig->end_ps; time_ps += gap_ps)
+			probe_rail(rig, from, to, time_ps);
 	if (host_of(from) == host_of(to) || (rig->mesh_only && !mesh && !service))
 		return;
-	for (uint32_t i = 0; i < (mesh ? 1 : RIG_PORTS) && !rig->untraced; i++)
+	for (uint32_t i = 0; i < (mesh ? 1 : RIG_PORTS) && !rig->untraced && !rig->sprayed; i++)
 		for (uint32_t life = !rig->retraced; life < 2; life++)
 			trace(rig, from, to, i, life);
 	for (uint32_t k = 0; k < count; k++) {
 		uint32_t s = rig->backwards ? count - 1 - k : k;
 		uint64_t time_ps = s * gap_ps + (10 * from + to) * PS_PER_MS;
 
+		if (rig->sprayed && time_ps / UPLOAD_PS != uploads)
+			report_paths(rig, from, to, ++uploads * UPLOAD_PS);
 		if (mesh || !rig->mesh_only)
 			probe(rig, from, to, mesh ? 0 : s % RIG_PORTS, mesh ? REC_PROBE_TOR_MESH : REC_PROBE_INTER_TOR,
 			      time_ps);
@@ -232,7 +306,7 @@ probe_pair(struct rig *rig, uint32_t from, uint32_t to)
 }
 
 /*
- * What its agent tells of its own timers since its last upload: they wait as its completions do, unless a test says
+ * What its agent reports of its own timers since its last upload: they wait as its completions do, unless a test says
  * otherwise.
  */
 static uint32_t
@@ -282,6 +356,29 @@ struct rig_job {
 	bool unseen;
 };
 
+static uint64_t
+step_bytes(const struct rig *rig)
+{
+	return rig->step_bytes != 0 ? rig->step_bytes : 1000;
+}
+
+/* Where it goes: by spine 1, if it leaves its leaf. */
+static void
+put_route(struct rig *rig, const struct rig_job *job, struct rec_tuple tuple)
+{
+	uint32_t src = job->hosts[0], dst = job->hosts[1];
+	const uint32_t near[][2] = { { RIG_HOST(src), 0 }, { leaf_of(dst), leaf_port(dst) } };
+	const uint32_t far[][2] = { { RIG_HOST(src), 0 },
+				    { leaf_of(src), RIG_UPLINK + 1 },
+				    { RIG_SPINE(1), leaf_of(dst) },
+				    { leaf_of(dst), leaf_port(dst) } };
+
+	if (leaf_of(src) == leaf_of(dst))
+		records_route(&rig->r, tuple, near, 2);
+	else
+		records_route(&rig->r, tuple, far, 4);
+}
+
 static void
 put_schedule(struct rig *rig, const struct rig_job *job, uint32_t iteration, struct rec_tuple tuple)
 {
@@ -296,7 +393,8 @@ put_schedule(struct rig *rig, const struct rig_job *job, uint32_t iteration, str
 					 .iteration = iteration,
 					 .step = 1,
 					 .flow = tuple,
-					 .bytes = 1000,
+					 .bytes = step_bytes(rig),
+					 .prio = rig->strict_prio,
 					 .peer = 1,
 					 .depends_rank = REC_NONE,
 					 .ideal_ps = PS_PER_S,
@@ -306,6 +404,8 @@ put_schedule(struct rig *rig, const struct rig_job *job, uint32_t iteration, str
 	snprintf(collective.job_name, sizeof(collective.job_name), "%s", job->name);
 	RECORDS_PUT(&rig->r, collective, REC_COLLECTIVE, REC_NONE, 0);
 	RECORDS_PUT(&rig->r, schedule, REC_SCHEDULE, RIG_HOST(job->hosts[0]), 0);
+	if (rig->step_bytes != 0 && iteration == 0)
+		put_route(rig, job, tuple);
 }
 
 /* A step an iteration, one after the other. */
@@ -326,8 +426,8 @@ put_job(struct rig *rig, const struct rig_job *job, bool is_head)
 					 .iteration = i,
 					 .step = 1,
 					 WAITED_NONE,
-					 .bytes = 1000,
-					 .acked_bytes = 1000,
+					 .bytes = step_bytes(rig),
+					 .acked_bytes = step_bytes(rig),
 					 .start_ps = start_ps,
 					 .end_ps = start_ps + job->durations[i] };
 
@@ -373,8 +473,18 @@ rig_diagnose(struct rig *rig)
 	struct verdict *v = NULL;
 	struct err err = { 0 };
 	struct evidence ev;
+	struct rec_run *run;
 
 	rig_put_network(&rig->r, rig->timeout_ps != 0 ? rig->timeout_ps : TIMEOUT_PS, rig->software_times, rig->algorithm);
+	run = (struct rec_run *)(void *)(rig->r.data + sizeof(struct rec_stream));
+	run->window_bytes = rig->window_bytes;
+	run->strict_classes = (uint16_t)(rig->strict_prio != 0 ? 1u << rig->strict_prio : 0);
+	if (rig->buffer != NULL) {
+		struct rec_setting setting = { 0 };
+
+		snprintf(setting.text, sizeof(setting.text), "switch.buffer=%s", rig->buffer);
+		RECORDS_PUT(&rig->r, setting, REC_SETTING, REC_NONE, 0);
+	}
 	put_jobs(rig);
 	for (uint32_t i = 0; i < RIG_RNICS; i++)
 		put_agent(rig, i);
@@ -422,4 +532,34 @@ rig_assert_findings(const struct verdict *v, uint32_t count, const char *const *
 	}
 	if (v->nfindings != count)
 		fail_msg("%u findings: %s", v->nfindings, all);
+}
+
+static uint32_t
+faults(const struct verdict *v, const char *expected)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < v->nfindings; i++) {
+		char one[200];
+
+		if ((v->findings[i].type->traits & FINDING_OF_FAULT) == 0)
+			continue;
+		count++;
+		snprintf(one, sizeof(one), "%s %s", v->findings[i].type->key, v->findings[i].root);
+		if (expected == NULL || strncmp(one, expected, strlen(expected)) != 0)
+			fail_msg("%s, not %s", one, expected != NULL ? expected : "nothing");
+	}
+	return count;
+}
+
+void
+rig_assert_no_fault(const struct verdict *v)
+{
+	faults(v, NULL);
+}
+
+void
+rig_assert_fault(const struct verdict *v, const char *expected)
+{
+	assert_int_not_equal(faults(v, expected), 0);
 }

@@ -30,7 +30,8 @@ struct rig_link {
 	uint32_t from, to;
 	double loss;
 	uint64_t delay_ps;
-	double in_time;            /* a share of packets that is not delayed */
+	double in_time; /* a share of packets that is not delayed */
+	double grows;   /* a queue before it, in which a packet waits longer by this for each ps since start_ps */
 	uint64_t start_ps, end_ps; /* end_ps 0: until the end */
 };
 
@@ -48,7 +49,7 @@ struct rig_host {
 	uint64_t delay_ps;            /* of processing then, 0 to twice as much; what exceeds the timeout is a timeout */
 	uint64_t restart_ps;          /* its agent restarts, and registers a second later */
 	bool deaf_first, deaf_second; /* its NICs lose everything while it is slow */
-	uint32_t late_us;             /* its agent tells so while it is slow; 0: as late as its CPU */
+	uint32_t late_us;             /* its agent reports it while it is slow; 0: as late as its CPU */
 	bool in_time;                 /* its agent is not late: what is slow is its RNIC's queue */
 	uint32_t dropped;             /* completions that its agent drops between two uploads while it is slow */
 	/*
@@ -59,7 +60,7 @@ struct rig_host {
 	uint64_t mute_ps; /* answers nothing from fast_ps until then: all is too late; 0: it does */
 };
 
-/* What a responder tells of a tuple with its next upload. */
+/* What a responder reports of a tuple with its next upload. */
 struct rig_hears {
 	struct rec_responder rec;
 	uint64_t upload_ps;
@@ -76,10 +77,16 @@ struct rig {
 	uint64_t end_ps;
 	uint64_t far_ps;     /* longer a packet takes, wherever it goes */
 	uint64_t timeout_ps; /* that agents announce; 0: TIMEOUT_PS */
+	uint64_t queued_ps;  /* that the present probe waits in queues */
+	const char *buffer;  /* of switches, as the stream announces it; NULL: it does not */
 	uint64_t gap_ps;     /* between two probes of a pair; 0: a second */
 	bool untraced, mesh_only, software_times;
-	uint16_t algorithm;          /* enum rec_pingmesh_algorithm */
-	bool received, all_received; /* the responder of the service's tuple tells what came; those of all tuples do */
+	bool rails;   /* RNICs of one host probe each other one way, by clocks that differ */
+	bool sprayed; /* each packet takes a spine by chance, and those that arrive report their path (INT) */
+	uint32_t arrived[RIG_PORTS][2]
+			[RIG_SPINES]; /* of the present pair, by tuple, direction and spine, since the last upload */
+	uint16_t algorithm;           /* enum rec_pingmesh_algorithm */
+	bool received, all_received;  /* the responder of the service's tuple reports receptions; those of all tuples do */
 	struct rig_hears hears[RIG_RNICS][RIG_RNICS][RIG_PORTS];
 	bool retraced; /* paths were others until agents started again and counted their traceroutes anew */
 	uint64_t trace_ps;
@@ -88,6 +95,9 @@ struct rig {
 	uint32_t service[2]; /* hosts whose tuple service tracing probes, if not the same */
 	uint32_t iterations; /* of a job between them, and so long each: */
 	uint64_t iteration_ps[8];
+	uint64_t step_bytes;   /* of each; 0: 1000 */
+	uint64_t window_bytes; /* of its QPs at most; 0: any */
+	uint32_t strict_prio;  /* its class, which switches serve first; 0: another */
 	uint32_t tenant[2];    /* hosts of a second job with as many iterations, if not the same */
 	uint64_t tenant_ps[8]; /* so long each */
 	bool unseen;           /* service tracing sees no connection of the first job */
@@ -104,6 +114,9 @@ const struct pingmesh *rig_own(const struct verdict *v);
 
 /* Of the cluster's probes. */
 uint64_t rig_cause(const struct verdict *v, enum pingmesh_cause cause);
+/* It has no finding of a fault; none but those that begin so, and one at least. */
+void rig_assert_no_fault(const struct verdict *v);
+void rig_assert_fault(const struct verdict *v, const char *expected);
 /* The verdict has these findings and no others: "type root". */
 void rig_assert_findings(const struct verdict *v, uint32_t count, const char *const *expected);
 #define ASSERT_FINDINGS(v, ...)                                                                                            \

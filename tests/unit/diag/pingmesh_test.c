@@ -38,6 +38,32 @@ a_healthy_network_has_no_problem(void **state)
 	verdict_destroy(v);
 }
 
+/* Probes between RNICs of one host, each by its own clock: their constant is taken off, and losses count once. */
+static void
+one_way_probes_need_no_common_clock(void **state)
+{
+	for (uint32_t lossy = 0; lossy < 2; lossy++) {
+		const struct pingmesh_sla *sla;
+		struct verdict *v;
+		struct rig rig;
+
+		(void)state;
+		rig_init(&rig, 60 * S);
+		rig.rails = true;
+		rig.nic_loss[9] = lossy * 0.3;
+		v = rig_diagnose(&rig);
+		sla = &rig_own(v)->networks[PINGMESH_CLUSTER];
+		assert_true(sla->one_way.count > 20);
+		assert_true(sla->one_way.ps[0] == 2 * 2.3 * PS_PER_US); /* two hops, whatever the clocks */
+		assert_true(sla->one_way.ps[3] == 2 * 2.3 * PS_PER_US);
+		if (lossy)
+			ASSERT_FINDINGS(v, "rnic-problem h8:2");
+		else
+			assert_int_equal(v->nfindings, 0);
+		verdict_destroy(v);
+	}
+}
+
 /* Where three RNICs share a ToR, half of the probes to each are from or to the bad one. */
 static void
 an_rnic_is_distinguished_from_those_that_probe_it(void **state)
@@ -379,6 +405,7 @@ UNIT_TEST(pingmesh)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_healthy_network_has_no_problem),
+		cmocka_unit_test(one_way_probes_need_no_common_clock),
 		cmocka_unit_test(an_rnic_is_distinguished_from_those_that_probe_it),
 		cmocka_unit_test(the_end_of_an_overload_is_no_rnic_problem),
 		cmocka_unit_test(a_slight_rnic_problem_is_voted_on),

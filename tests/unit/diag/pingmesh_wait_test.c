@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * R-Pingmesh's analyzer: few lost probes wait for more of their like, and losses by addresses are told from those of
- * links.
+ * R-Pingmesh's analyzer: few lost probes wait for more of their like, and losses by addresses are distinguished from
+ * those of links.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +25,7 @@ begin_at(struct rig *rig, uint64_t start_ps, uint64_t end_ps)
 	rig->links[0].start_ps = start_ps;
 }
 
-/* What was lost until the period's end could have been several links': it is told with the next period, and only there. */
+/* What was lost until the period's end could have been several links': it is reported with the next period, only there. */
 static void
 what_begins_before_a_period_ends_is_placed_with_the_next(void **state)
 {
@@ -107,6 +107,99 @@ addresses_are_distinguished_from_links(void **state)
 	verdict_destroy(v);
 }
 
+/* Of pairs that spine 1 loses everything from a time on: by addresses of hosts from first, or of those behind them. */
+static void
+lose_pairs(struct rig *rig, uint64_t start_ps, uint64_t end_ps)
+{
+	rig_init(rig, end_ps);
+	rig->gap_ps = S / 5;
+	rig->all_received = true;
+	for (uint32_t i = 0; i < RIG_HOLES / 2; i++) {
+		rig->holes[2 * i] = (struct rig_hole){ RIG_SPINE(1), i, 5 + i, start_ps };
+		rig->holes[2 * i + 1] = (struct rig_hole){ RIG_SPINE(1), 4 + i, 1 + i, start_ps };
+	}
+}
+
+/*
+ * Losses by addresses begin just before a period ends, or the recording ends within a period: too few probes of a tuple
+ * to know them by themselves, and no link that loses of some tuples everything and of others nothing is named in their
+ * place.
+ */
+static void
+few_losses_by_addresses_blame_no_link(void **state)
+{
+	static const uint64_t times_s[][2] = { { 62, 85 }, { 67, 91 }, { 79, 100 }, { 75, 120 }, { 72, 107 }, { 65, 127 } };
+
+	const uint32_t times = unit_wide(3, sizeof(times_s) / sizeof(*times_s), "times at which losses by addresses begin");
+
+	(void)state;
+	for (size_t i = 0; i < times; i++) {
+		struct verdict *v;
+		struct rig rig;
+
+		lose_pairs(&rig, times_s[i][0] * S, times_s[i][1] * S);
+		v = rig_diagnose(&rig);
+		ASSERT_FINDINGS(v, "switch-problem s1");
+		verdict_destroy(v);
+	}
+}
+
+/* A link that loses some, or everything from time to time, is named in the period in which that begins. */
+static void
+losses_of_a_link_do_not_wait(void **state)
+{
+	static const struct {
+		double loss;
+		uint64_t start_ps, on_ps, off_ps; /* off_ps 0: it lasts */
+	} cases[] = {
+		{ 0.04, 20 * S, 0, 0 }, { 0.3, 30 * S, 0, 0 }, { 1, 22 * S, S, 3 * S }, { 1, 21 * S, 2 * S, 60 * S }
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct verdict *v;
+		struct rig rig;
+
+		rig_init(&rig, 60 * S);
+		rig.gap_ps = S / 5;
+		for (uint32_t k = 0; k < (cases[i].off_ps != 0 ? 4 : 1); k++) {
+			rig_link(&rig, 1, RIG_SPINE(1), cases[i].loss);
+			rig.links[k].start_ps = cases[i].start_ps + k * (cases[i].on_ps + cases[i].off_ps);
+			rig.links[k].end_ps = cases[i].on_ps != 0 ? rig.links[k].start_ps + cases[i].on_ps : 0;
+		}
+		v = rig_diagnose(&rig);
+		ASSERT_FINDINGS(v, "switch-problem l1:5");
+		assert_int_equal(rig_own(v)->problems[0].first_period, 1);
+		assert_true(v->findings[0].confidence > 0.9);
+		verdict_destroy(v);
+	}
+}
+
+/* With nothing to wait for the switch is named beside its links that would do as well, each once, and none for sure. */
+static void
+at_the_streams_end_the_switch_is_among_them(void **state)
+{
+	static const uint64_t times_s[][2] = { { 62, 70 }, { 67, 76 }, { 72, 82 } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(times_s) / sizeof(*times_s); i++) {
+		const struct pingmesh_problem *problem;
+		struct verdict *v;
+		struct rig rig;
+
+		lose_pairs(&rig, times_s[i][0] * S, times_s[i][1] * S);
+		v = rig_diagnose(&rig);
+		assert_int_equal(v->nfindings, 1);
+		problem = &rig_own(v)->problems[0];
+		assert_int_equal(problem->or_node, RIG_SPINE(1));
+		assert_int_equal(problem->nports, 2);
+		assert_int_equal(problem->alike, 3);
+		assert_true(problem->confidence < 0.34);
+		assert_non_null(strstr(v->findings[0].root, " or s1"));
+		verdict_destroy(v);
+	}
+}
+
 /*
  * Of pairs that one spine loses from the middle of a period on. By some ways none is lost, and none comes any more:
  * their probes are lost on the way there, so that no ACK returns by that spine. What they showed before says nothing
@@ -118,15 +211,11 @@ what_was_well_before_speaks_for_nobody(void **state)
 	struct verdict *v;
 	struct rig rig;
 
+	const uint32_t times = unit_wide(2, 6, "times from which on pairs are lost");
+
 	(void)state;
-	for (uint64_t start_ps = 62 * S; start_ps <= 72 * S; start_ps += 5 * S) {
-		rig_init(&rig, 120 * S);
-		rig.gap_ps = S / 5;
-		rig.all_received = true;
-		for (uint32_t i = 0; i < RIG_HOLES / 2; i++) {
-			rig.holes[2 * i] = (struct rig_hole){ RIG_SPINE(1), i, 5 + i, start_ps };
-			rig.holes[2 * i + 1] = (struct rig_hole){ RIG_SPINE(1), 4 + i, 1 + i, start_ps };
-		}
+	for (uint64_t start_ps = 62 * S, i = 0; i < times; start_ps += 10 * S / (times - 1), i++) {
+		lose_pairs(&rig, start_ps, 120 * S);
 		v = rig_diagnose(&rig);
 		ASSERT_FINDINGS(v, "switch-problem s1");
 		verdict_destroy(v);
@@ -138,13 +227,13 @@ what_was_well_before_speaks_for_nobody(void **state)
  * three hosts it is.
  */
 static void
-assert_spine_is_reported(uint64_t loss_ps, uint64_t restart_ps)
+assert_spine_is_reported(uint32_t hosts, uint64_t loss_ps, uint64_t restart_ps, uint64_t end_ps)
 {
 	struct verdict *v;
 	struct rig rig;
 
-	for (uint32_t host = 0; host < 3; host++) {
-		rig_init(&rig, 140 * S);
+	for (uint32_t host = 0; host < hosts; host++) {
+		rig_init(&rig, end_ps);
 		rig.gap_ps = S / 5;
 		rig.all_received = true;
 		for (uint32_t i = 0; i < RIG_HOLES / 2; i++) {
@@ -166,7 +255,7 @@ static void
 what_nobody_received_is_lost_by_whom_is_known(void **state)
 {
 	(void)state;
-	assert_spine_is_reported(42 * S, 65 * S);
+	assert_spine_is_reported(unit_wide(1, 3, "hosts whose agent starts again after the loss"), 42 * S, 65 * S, 140 * S);
 }
 
 /*
@@ -176,8 +265,11 @@ what_nobody_received_is_lost_by_whom_is_known(void **state)
 static void
 what_was_well_before_the_restart_is_silent_too(void **state)
 {
+	const uint32_t hosts = unit_wide(1, 3, "hosts whose agent starts again in the loss's period");
+
 	(void)state;
-	assert_spine_is_reported(65 * S, 66 * S);
+	assert_spine_is_reported(hosts, 65 * S, 66 * S, 140 * S);
+	assert_spine_is_reported(hosts, 65 * S, 66 * S, 112 * S);
 }
 
 /* An RNIC's link that was named, and lost little since: whatever else could have lost that, it is that one again. */
@@ -208,6 +300,9 @@ UNIT_TEST(pingmesh_wait)
 		cmocka_unit_test(at_the_streams_end_all_places_are_named),
 		cmocka_unit_test(little_that_is_lost_waits_for_three_periods),
 		cmocka_unit_test(addresses_are_distinguished_from_links),
+		cmocka_unit_test(few_losses_by_addresses_blame_no_link),
+		cmocka_unit_test(losses_of_a_link_do_not_wait),
+		cmocka_unit_test(at_the_streams_end_the_switch_is_among_them),
 		cmocka_unit_test(what_was_well_before_speaks_for_nobody),
 		cmocka_unit_test(what_nobody_received_is_lost_by_whom_is_known),
 		cmocka_unit_test(what_was_well_before_the_restart_is_silent_too),

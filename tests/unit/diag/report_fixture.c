@@ -9,6 +9,7 @@
 #include "common/units.h"
 #include "common/wire/collective.h"
 #include "common/wire/detection.h"
+#include "common/wire/record.h"
 
 #define RANKS 8
 #define STEPS 7
@@ -320,6 +321,7 @@ add_events(struct verdict *v)
 {
 	static const uint32_t detected[][2] = { { 5, 1 }, { 5, 2 }, { 3, 1 }, { 1, 2 }, { 1, 3 }, { 6, 2 } };
 	static const char *const path[] = { "17:1", "2:3", "6:2", "3:1" };
+	static struct rec_notify notifications[RANKS]; /* as the evidence has them, which outlives the run */
 
 	v->run.detections = fixture_alloc(18, sizeof(*v->run.detections));
 	v->run.polls = fixture_alloc(72, sizeof(*v->run.polls));
@@ -340,12 +342,16 @@ add_events(struct verdict *v)
 									   out,        h == 1 };
 		}
 	}
-	v->run.notifications = fixture_alloc(8, sizeof(*v->run.notifications));
+	v->run.notifications = notifications;
 	for (uint32_t r = 0; r < RANKS; r++) {
 		const struct run_step *step = &v->run.steps[fixture_step(v, r, 3)];
 
-		v->run.notifications[v->run.nnotifications++] =
-			(struct run_notification){ step->host, 12 + (r + 1) % RANKS, step->end_ps, 0, 3, 3 };
+		notifications[v->run.nnotifications++] =
+			(struct rec_notify){ .hdr = { .type = REC_NOTIFY, .node = step->host, .time_ps = step->end_ps },
+					     .to = 12 + (r + 1) % RANKS,
+					     .step = 3,
+					     .detections = 3,
+					     .rank = r };
 	}
 }
 

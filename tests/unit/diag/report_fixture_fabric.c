@@ -7,7 +7,7 @@
 
 #include "common/units.h"
 #include "diag/registry.h"
-#include "diag/vedrfolnir/vedrfolnir.h"
+#include "diag/vedrfolnir/section.h"
 
 void *
 fixture_alloc(size_t count, size_t size_bytes)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the reports are made of: spellings, escapes, sentences. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,6 +14,7 @@
 #include "common/units.h"
 #include "diag/report/facts.h"
 #include "diag/report/fmt.h"
+#include "tests/unit/alloc.h"
 #include "tests/unit/diag/report_fixture.h"
 #include "tests/unit/unit.h"
 
@@ -41,6 +43,24 @@ numbers(void **state)
 	assert_string_equal(fmt_change(0.5278).text, "+52.8 %");
 	assert_string_equal(fmt_change(-0.0001).text, "+0.0 %");
 	assert_string_equal(fmt_change(-0.25).text, "-25.0 %");
+}
+
+/* What a report shows of parts adds up to the whole that it shows. */
+static void
+parts_add_up(void **state)
+{
+	double parts[] = { 2958400, 216400, 26400 }, thirds[] = { 1, 1, 1 }, none[] = { 5.4, 1.2 };
+
+	assert_int_equal(fmt_add_up(parts, 3, 3201200, 1000), 0); /* 2.958 + 0.216 + 0.026 are 3.200 */
+	assert_true(parts[0] == 2959000 && parts[1] == 216000 && parts[2] == 26000);
+	assert_int_equal(fmt_add_up(thirds, 3, 3, 2), 0);
+	assert_true(thirds[0] == 2 && thirds[1] == 2 && thirds[2] == 0);
+	assert_int_equal(fmt_add_up(none, 2, 1, 1), 0); /* no parts of it */
+	assert_true(none[0] == 5 && none[1] == 1);
+	alloc_refuse(1);
+	assert_int_equal(fmt_add_up(parts, 3, 3201000, 1000), -ENOMEM);
+	assert_true(alloc_was_refused());
+	assert_true(parts[0] == 2959000);
 }
 
 static void
@@ -73,7 +93,7 @@ flow_names(void **state)
 	char buf[96];
 
 	assert_string_equal(facts_flow(v, F17_18, buf, sizeof(buf)), "17->18");
-	/* A second flow of the same pair: only the whole name tells them apart. */
+	/* A second flow of the same pair: only the whole name distinguishes them. */
 	v->run.flows[F18_19].tuple = v->run.flows[F17_18].tuple;
 	v->run.flows[F18_19].tuple.sport++;
 	assert_string_equal(facts_flow(v, F17_18, buf, sizeof(buf)), "17->18/10000>10000");
@@ -185,6 +205,7 @@ UNIT_TEST(report_parts)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers),
+		cmocka_unit_test(parts_add_up),
 		cmocka_unit_test(quoted_text),
 		cmocka_unit_test(ranges),
 		cmocka_unit_test(flow_names),

@@ -57,7 +57,7 @@ json_reports_the_case(void **state)
 	struct files files = report_files_write(fixture_case());
 	json_t *root = read_json(&files), *item, *path, *finding;
 
-	assert_int_equal(int_at(root, "schema_version"), 4);
+	assert_int_equal(int_at(root, "schema_version"), 5);
 	item = json_array_get(json_object_get(root, "collectives"), 0);
 	assert_string_equal(string_at(item, "algorithm"), "ring");
 	assert_int_equal(int_at(item, "ranks"), 8);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "common/array.h"
-#include "diag/vedrfolnir/vedrfolnir.h"
+#include "diag/vedrfolnir/section.h"
 #include "diag/vedrfolnir/waiting/wgraph.h"
 #include "tests/unit/unit.h"
 
@@ -81,12 +81,27 @@ graphs_are_built_of_what_lost_most(void **state)
 	assert_memory_equal(order, expected, sizeof(expected));
 }
 
+/* A generator's flow is known to a round trip: 1 %, and a base RTT beside; a collective's step to 1 % alone. */
+static void
+a_flow_is_slow_beyond_a_round_trip(void **state)
+{
+	static struct run_collective collectives[] = { { .op = COLL_FLOWS }, { .op = COLL_ALLGATHER } };
+	static const struct run run = { .collectives = collectives, .ncollectives = 2, .config = { .jitter_ps = 5 } };
+	struct run_step step = { .expect_ps = 1000, .base_rtt_ps = 10 };
+
+	(void)state;
+	assert_int_equal(run_slow_after_ps(&run, &step), 1000 + 10 + 10 + 5);
+	step.collective = 1;
+	assert_int_equal(run_slow_after_ps(&run, &step), 1000 + 10 + 5);
+}
+
 UNIT_TEST(slow_flows)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(those_that_lost_most_are_first),
 		cmocka_unit_test(they_are_bounded),
 		cmocka_unit_test(graphs_are_built_of_what_lost_most),
+		cmocka_unit_test(a_flow_is_slow_beyond_a_round_trip),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,18 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The record stream's decoder: any portions, strict with headers, and a bad report costs no other. */
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "common/array.h"
 #include "common/record/frame.h"
 #include "common/record/kinds.h"
+#include "common/unix_socket.h"
 #include "common/wire/ending.h"
 #include "common/wire/record.h"
+#include "tests/unit/alloc.h"
 #include "tests/unit/diag/collect_rig.h"
 #include "tests/unit/diag/records.h"
 #include "tests/unit/unit.h"
@@ -237,13 +249,14 @@ test_bad_headers(void **state)
 static void
 leave_out(struct records *r, const char *words)
 {
+	struct rec_step report;
 	struct evidence ev;
 	struct err err;
 
 	records_step(r, 1, 1, REC_NONE, 0, PS_PER_MS); /* what follows is taken again */
 	assert_int_equal(decode(r, SIZE_MAX / 2, &ev, &err), 0);
 	assert_int_equal(ev.left_out, 1);
-	assert_int_equal(ev.step_recs.count, 1);
+	assert_true(evidence_report(&ev, 0, &report));
 	if (strstr(ev.left_out_why.text, words) == NULL)
 		fail_msg("\"%s\" does not say \"%s\"", ev.left_out_why.text, words);
 	evidence_fini(&ev);
@@ -288,7 +301,7 @@ test_bad_reports(void **state)
 	leave_out(&r, "waited_rank = 2; right would be below 2");
 	two_hosts(&r);
 	RECORDS_PUT(&r, gap, REC_GAP, REC_NONE, 1);
-	leave_out(&r, "dropped_bytes = 96; right would be 272 of 2 records");
+	leave_out(&r, "dropped_bytes = 96; right would be 464 of 2 records");
 	two_hosts(&r);
 	RECORDS_PUT(&r, end, REC_END, REC_NONE, 1);
 	leave_out(&r, "END: reason = 8; right would be 0 to 7");
@@ -306,19 +319,205 @@ test_truncated(void **state)
 	r.used_bytes -= 8; /* in the middle of the step record */
 	assert_int_equal(decode(&r, 1000, &ev, &err), 0);
 	assert_false(ev.ended);
-	assert_int_equal(ev.step_recs.count, 0);
+	assert_int_equal(ev.reports.count, 0);
 	assert_int_equal(ev.torn_bytes, sizeof(struct rec_step) - 8);
 	evidence_fini(&ev);
 	records_fini(&r);
 }
 
+/* The same stream, each time without one more allocation: what is refused is an error, and nothing is lost of it. */
+static void
+test_without_memory(void **state)
+{
+	uint32_t refused = 0;
+	struct records r;
+
+	(void)state;
+	two_hosts(&r);
+	for (uint32_t i = 0; i < 40; i++) { /* more nodes and collectives than there is room for at first */
+		char name[16];
+
+		snprintf(name, sizeof(name), "x%u", i);
+		records_put_port(&r, 0, records_port_row(0, i, i, 10, 1, 1));
+	}
+	records_step(&r, 1, 1, REC_NONE, 0, 10 * PS_PER_MS);
+	records_end(&r, REC_END_COMPLETE, 20 * PS_PER_MS);
+	FOR_EACH_REFUSED(nth)
+	{
+		struct evidence ev;
+		struct err err;
+		int rc = decode(&r, SIZE_MAX / 2, &ev, &err);
+		bool was = alloc_was_refused();
+
+		if (rc != (was ? -ENOMEM : 0) || (was && strstr(err.text, "memory") == NULL))
+			fail_msg("allocation %u: %d \"%s\"", (unsigned)nth, rc, err.text);
+		evidence_fini(&ev);
+		if (!was)
+			break;
+		refused++;
+	}
+	assert_true(refused > 10);
+	records_fini(&r);
+}
+
+/* From a descriptor: a whole stream, one that is refused, and a descriptor that cannot be read. */
+static void
+test_descriptors(void **state)
+{
+	struct evidence ev;
+	struct err err = { 0 };
+	struct records r;
+	int fd = memfd_create("stream", 0);
+
+	(void)state;
+	two_hosts(&r);
+	records_end(&r, REC_END_COMPLETE, 20 * PS_PER_MS);
+	assert_int_equal(write(fd, r.data, r.used_bytes), r.used_bytes);
+	for (int i = 0; i < 4; i++) {
+		static const int codes[] = { 0, -EINVAL, -EBADF, -ENOMEM };
+
+		lseek(fd, 0, SEEK_SET);
+		if (i == 1)
+			assert_int_equal(ftruncate(fd, (off_t)sizeof(struct rec_stream) - 1), 0);
+		evidence_init(&ev);
+		err.text[0] = '\0';
+		alloc_refuse(i == 3);
+		assert_int_equal(stream_read_fd(i == 2 ? -1 : fd, &ev, &err), codes[i]);
+		assert_int_equal(alloc_was_refused(), i == 3);
+		assert_true(i == 0 ? ev.ended : err.text[0] != '\0');
+		evidence_fini(&ev);
+	}
+	assert_int_equal(ftruncate(fd, 0), 0);
+	lseek(fd, 0, SEEK_SET);
+	assert_int_equal(write(fd, "no stream of records at all, but a text", 39), 39);
+	lseek(fd, 0, SEEK_SET);
+	evidence_init(&ev);
+	assert_int_equal(stream_read_fd(fd, &ev, &err), -EPROTO);
+	evidence_fini(&ev);
+	close(fd);
+	records_fini(&r);
+}
+
+/* A recording is mapped if it is a file with bytes in it. */
+static void
+test_mapped_files(void **state)
+{
+	char path[] = "/tmp/rocelab-stream-XXXXXX";
+	int fd = mkstemp(path);
+	struct err err = { 0 };
+	const void *data;
+	size_t size = 0;
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_null(source_map(path, &size, &err));
+	assert_non_null(strstr(err.text, "read more than once"));
+	assert_int_equal(write(fd, "bytes", 5), 5);
+	close(fd);
+	data = source_map(path, &size, &err);
+	assert_non_null(data);
+	assert_int_equal(size, 5);
+	assert_memory_equal(data, "bytes", 5);
+	assert_int_equal(munmap((void *)(uintptr_t)data, size), 0);
+	unlink(path);
+	err.text[0] = '\0';
+	assert_null(source_map(path, &size, &err));
+	assert_int_equal(errno, ENOENT);
+}
+
+struct peer {
+	pthread_t thread;
+	const char *path;
+	uint16_t tcp_port;
+	int fd;
+};
+
+static void *
+connect_soon(void *arg)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct peer *peer = arg;
+	struct err err;
+
+	for (peer->fd = -1; peer->fd < 0; poll(NULL, 0, 1)) {
+		if (peer->path != NULL) {
+			peer->fd = unix_connect(peer->path, "analyzer", &err);
+			continue;
+		}
+		to.sin_port = htons(peer->tcp_port);
+		peer->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		if (connect(peer->fd, (struct sockaddr *)&to, sizeof(to)) != 0) {
+			close(peer->fd);
+			peer->fd = -1;
+		}
+	}
+	return NULL;
+}
+
+/* @return a TCP port of the loopback that nobody listens at */
+static uint16_t
+free_port(void)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t length = sizeof(at);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &length), 0);
+	close(fd);
+	return ntohs(at.sin_port);
+}
+
+/* One connection, at a socket's path or at a port of the loopback; what is no address is refused. */
+static void
+test_connections(void **state)
+{
+	char path[64], address[32], long_host[300];
+	struct err err = { 0 };
+	sigset_t before;
+
+	(void)state;
+	snprintf(path, sizeof(path), "/tmp/rocelab-stream-%d.sock", (int)getpid());
+	for (int tcp = 0; tcp < 2; tcp++) {
+		struct peer peer = { .path = tcp ? NULL : path, .tcp_port = free_port() };
+		char byte = 0;
+		int fd;
+
+		snprintf(address, sizeof(address), "127.0.0.1:%u", peer.tcp_port);
+		assert_int_equal(pthread_create(&peer.thread, NULL, connect_soon, &peer), 0);
+		fd = source_accept(tcp ? address : path, &before, &err);
+		if (fd < 0)
+			fail_msg("%s", err.text);
+		sigprocmask(SIG_SETMASK, &before, NULL);
+		pthread_join(peer.thread, NULL);
+		assert_int_equal(write(peer.fd, "x", 1), 1);
+		assert_int_equal(read(fd, &byte, 1), 1);
+		assert_int_equal(byte, 'x');
+		close(fd);
+		close(peer.fd);
+		assert_int_not_equal(access(path, F_OK), 0); /* its name is gone */
+	}
+	memset(long_host, 'h', sizeof(long_host));
+	memcpy(long_host + sizeof(long_host) - 3, ":1", 3);
+	assert_int_equal(source_accept(long_host, &before, &err), -ENAMETOOLONG);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	assert_int_equal(source_accept("127.0.0.1:no-such-service", &before, &err), -EADDRNOTAVAIL);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	assert_int_equal(source_accept("192.0.2.1:1", &before, &err), -EADDRNOTAVAIL); /* an address of no interface here */
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	assert_true(source_accept("/no/such/folder/socket", &before, &err) < 0);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
 UNIT_TEST(stream)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_any_portions), cmocka_unit_test(test_stream_header),
-		cmocka_unit_test(test_frames),       cmocka_unit_test(test_bad_frames),
-		cmocka_unit_test(test_bad_records),  cmocka_unit_test(test_bad_headers),
-		cmocka_unit_test(test_bad_reports),  cmocka_unit_test(test_truncated),
+		cmocka_unit_test(test_any_portions),   cmocka_unit_test(test_stream_header),
+		cmocka_unit_test(test_frames),         cmocka_unit_test(test_bad_frames),
+		cmocka_unit_test(test_bad_records),    cmocka_unit_test(test_bad_headers),
+		cmocka_unit_test(test_bad_reports),    cmocka_unit_test(test_truncated),
+		cmocka_unit_test(test_without_memory), cmocka_unit_test(test_descriptors),
+		cmocka_unit_test(test_mapped_files),   cmocka_unit_test(test_connections),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,6 @@
 #include "common/wire/record.h"
 #include "diag/collect/stream.h"
 #include "diag/vedrfolnir/section.h"
-#include "diag/vedrfolnir/vedrfolnir.h"
 
 #define TOLERANCE 1.1 /* logarithms, where something is looked up */
 

@@ -147,7 +147,7 @@ finish(void)
 		rig.at += rig.words[rig.at + 1] / 4;
 }
 
-/* The next block is a frame as told. @return its bytes */
+/* The next block is the given frame. @return its bytes */
 static const uint8_t *
 next(uint32_t port, enum pcapng_direction direction, uint64_t time_ps, uint32_t captured_bytes, uint32_t frame_bytes)
 {
@@ -220,7 +220,7 @@ both_directions_in_order_of_time(void **state)
 	send_frame(NIC, 2, 2700 * PS_PER_NS); /* begins in this window and ends in the next */
 	send_pause(SWITCH, true, 150 * PS_PER_NS);
 	send_frame(SWITCH, 3, 160 * PS_PER_NS);
-	send_frame(SWITCH, 5, 2300 * PS_PER_NS); /* before this others arrive, of which is told in the next window */
+	send_frame(SWITCH, 5, 2300 * PS_PER_NS); /* others that arrive before this are reported in the next window */
 	turn();
 	send_frame(SWITCH, 4, 2690 * PS_PER_NS);
 	send_pause(NIC, false, 2610 * PS_PER_NS);
@@ -254,14 +254,14 @@ faults_of_the_cable_show_where_they_act(void **state)
 {
 	start(1000000, 0);
 	send_frame(NIC, 1, 100 * PS_PER_NS);
-	rig.fabric->links[0].corruption = 1;
+	link_set_corruption(&rig.fabric->links[0], 1, 0);
 	turn();
 	link_consume(&rig.fabric->links[0], 1, 0);
-	rig.fabric->links[0].corruption = 0;
-	rig.fabric->links[0].loss = 1;
+	link_set_corruption(&rig.fabric->links[0], 0, 0);
+	link_set_loss(&rig.fabric->links[0], 1);
 	send_frame(NIC, 2, 2700 * PS_PER_NS);
 	turn();
-	rig.fabric->links[0].loss = 0;
+	link_set_loss(&rig.fabric->links[0], 0);
 	send_frame(NIC, 3, 5300 * PS_PER_NS);
 	capture_sent(rig.capture, &rig.window);
 	rig.window.parity ^= 1;

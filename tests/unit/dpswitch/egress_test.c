@@ -25,7 +25,7 @@ arrivals_merge_by_time_then_ingress(void **state)
 	static const uint16_t order[] = { 1, 3, 4, 2, 5 };
 
 	(void)state;
-	assert_int_equal(arrivals_init(&arrivals, 5, 4), 0);
+	assert_int_equal(arrivals_init(&arrivals, 4), 0);
 	for (uint32_t i = 0; i < 5; i++)
 		arrivals_add(&arrivals, i < 2 ? 1 : 3, &pkts[i]);
 	assert_int_equal(arrivals.nruns, 2);
@@ -41,7 +41,7 @@ arrivals_merge_by_time_then_ingress(void **state)
 	all = arrivals_take_all(&arrivals);
 	assert_int_equal(arrivals_take(&all, 0)->wire_bytes, 5);
 	assert_int_equal(all.nruns, 0);
-	arrivals_fini(&arrivals, 4);
+	arrivals_fini(&arrivals);
 }
 
 /* Runs lie before the packets in one memory: as many as there are ports, whatever their number. */
@@ -53,7 +53,7 @@ every_ingress_may_have_a_run(void **state)
 		struct arrivals arrivals = { 0 }, all;
 		struct pkt pkts[9];
 
-		assert_int_equal(arrivals_init(&arrivals, nports, nports), 0);
+		assert_int_equal(arrivals_init(&arrivals, nports), 0);
 		for (uint16_t i = 0; i < nports; i++) {
 			pkts[i] = packet(1, 0, 100u + i);
 			pkts[i].time_ps = 100u - i;
@@ -64,7 +64,7 @@ every_ingress_may_have_a_run(void **state)
 		for (uint16_t i = nports; i-- > 0;) /* the last ingress' came first */
 			assert_int_equal(arrivals_take(&all, arrivals_first(&all))->wire_bytes, 100 + i);
 		assert_int_equal(all.nruns, 0);
-		arrivals_fini(&arrivals, nports);
+		arrivals_fini(&arrivals);
 	}
 }
 
@@ -139,7 +139,7 @@ accounting_is_handed_runs(void **state)
 {
 	uint64_t left[8] = { 0 }, arrived[8] = { 0 }, keys[4];
 	uint32_t runs[4];
-	struct account account = { .lossless = 1 << 3,
+	struct account account = { .charged = 1 << 3,
 				   .first = { 4, 4, 4, 0, 4, 4, 4, 4 },
 				   .nclasses = 1,
 				   .nports = 4,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A host that is a generator: it sends the frames it was told to, at line rate, obeys PAUSE, and writes down all that
+ * A host that is a generator: it sends the frames of its list, at line rate, obeys PAUSE, and writes down all that
  * reaches it.
  */
 #pragma once

@@ -36,9 +36,8 @@ frig_init(struct frig *rig, const char *scenario)
 		fail_msg("%s", rig->err.text);
 	rig->routes = route_table_create(rig->topo);
 	assert_non_null(rig->routes);
-	assert_int_equal(cfg_bind(rig->cfg, &switch_cfg, &rig->params, &rig->err), 0);
-	assert_int_equal(cfg_bind(rig->cfg, &switch_pfc_cfg, &rig->pfc, &rig->err), 0);
-	assert_int_equal(cfg_bind(rig->cfg, &switch_ecn_cfg, &rig->ecn, &rig->err), 0);
+	if (switch_setup_load(&rig->setup, rig->cfg, rig->topo, &rig->err) < 0)
+		fail_msg("%s", rig->err.text);
 	rig->table.flows = rig->flows;
 	rig->fabric_config = (struct fabric_config){
 		.topo = rig->topo,
@@ -56,9 +55,7 @@ frig_init(struct frig *rig, const char *scenario)
 		.routes = rig->routes,
 		.healthy_routes = rig->routes,
 		.sertables = &rig->sertables,
-		.params = &rig->params,
-		.pfc = &rig->pfc,
-		.ecn = &rig->ecn,
+		.setup = &rig->setup,
 		.telemetry = { .epoch_ps = PS_PER_MS, .kept = 2 },
 		.seed = 1,
 		.hash_seed = 1,
@@ -214,6 +211,7 @@ frig_stop(struct frig *rig)
 	route_pins_destroy(rig->pins);
 	route_table_destroy(rig->routes);
 	sertables_fini(&rig->sertables);
+	switch_setup_fini(&rig->setup);
 	topo_destroy(rig->topo);
 	cfg_destroy(rig->cfg);
 }

@@ -8,6 +8,7 @@
 #include "common/units.h"
 #include "dpswitch/fabric/fabric.h"
 #include "dpswitch/faults/fault.h"
+#include "dpswitch/pipeline/settings.h"
 #include "dpswitch/pipeline/switch.h"
 #include "tests/unit/dpswitch/fabric_host.h"
 #include "topo/build.h"
@@ -25,9 +26,7 @@ struct frig {
 	struct flow_table table;
 	struct sertables sertables;
 	struct fabric_config fabric_config;
-	struct switch_params params;
-	struct switch_pfc_params pfc;
-	struct switch_ecn_params ecn;
+	struct switch_setup setup;
 	struct switch_config config;
 	struct fabric *fabric;
 	struct sw **switches;     /* [nnodes] NULL for hosts */
@@ -40,7 +39,7 @@ struct frig {
 
 /*
  * Builds the network of a scenario's text and binds its switch groups; frames of at most 1000 B, at least 64 B. What the
- * test changes in params, pfc, ecn, config and fabric_config before frig_start() counts.
+ * test changes in setup, config and fabric_config before frig_start() counts.
  */
 void frig_init(struct frig *rig, const char *scenario);
 /* A flow between two hosts. @return its index */

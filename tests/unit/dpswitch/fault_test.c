@@ -57,6 +57,8 @@ what_cannot_be_is_refused(void **state)
 	refused("{ kind = \"loss\"; port = \"A:9\"; rate = 0.1; }", "\"A:9\" is no port");
 	refused("{ kind = \"loss\"; port = \"A:1\"; rate = 1.5; }", "1.5");
 	refused("{ kind = \"loss\"; rate = 0.5; }", "port");
+	refused("{ kind = \"link-rate\"; port = \"A:1\"; rate = \"100Gbps\"; }",
+		"100Gbps is no less than the cable's 100Gbps");
 	refused("{ kind = \"blackhole\"; switch = \"a\"; dst = \"b\"; }", "\"a\" is no switch");
 	refused("{ kind = \"blackhole\"; switch = \"S\"; dst = \"T\"; }", "\"T\" is no host");
 	refused("{ kind = \"misroute\"; dst = \"b\"; port = \"a:1\"; }", "only switches route");
@@ -69,6 +71,35 @@ what_cannot_be_is_refused(void **state)
 		"from the start");
 	refused("{ kind = \"link-down\"; port = \"A:3\"; known = true; }", "\"A:3\" leads to a host");
 	refused("{ kind = \"link-down\"; port = \"b:1\"; known = true; }", "\"b:1\" leads to a host");
+}
+
+/*
+ * 100 Gbps, but 25 from 10 to 50 us. a sends 1000 frames of 80 ns; at b's cable they leave every 80 ns to 10 us, every
+ * 320 ns to 50 us, and then every 80 ns again.
+ */
+static void
+a_cable_has_a_lower_rate_for_a_while(void **state)
+{
+	const struct frig_host *b;
+	uint32_t slow = 0;
+	struct frig rig;
+
+	(void)state;
+	start(&rig, "{ kind = \"link-rate\"; port = \"b:1\"; rate = \"25Gbps\"; start = \"10us\"; duration = \"40us\"; }");
+	frig_send(&rig, 0, 0, 1000, 1000);
+	frig_run(&rig, 300 * US);
+	b = frig_host(&rig, "b");
+	assert_int_equal(b->ngot, 1000);
+	for (size_t i = 1; i < b->ngot; i++) {
+		uint64_t gap_ps = b->got[i].time_ps - b->got[i - 1].time_ps;
+
+		assert_true(gap_ps == 80000 || gap_ps == 320000);
+		slow += gap_ps == 320000;
+	}
+	assert_in_range(slow, 124, 126); /* 40 us / 320 ns */
+	assert_null(fault_idle(&rig.faults.faults[0]));
+	assert_true(frig_conserves(&rig));
+	frig_stop(&rig);
 }
 
 /* What is known to be cut is withdrawn, at whichever end it is named; neither other faults nor disabled ones are. */
@@ -341,9 +372,9 @@ a_storm_suppresses_its_ports_own_resumes(void **state)
 			"hosts = [ \"a\", \"b\" ]; links = ( \"a A\", \"b A 10Gbps\" ); };"
 			"faults = ( { kind = \"pfc-storm\"; port = \"A:1\"; start = \"3us\"; duration = \"97us\"; "
 			"interval = \"1ms\"; } );");
-	rig.pfc.model = PFC_STATIC;
-	rig.pfc.reserve_bytes = 2000;
-	rig.pfc.xoff_bytes = 10000;
+	rig.setup.all.pfc.model = PFC_STATIC;
+	rig.setup.all.pfc.reserve_bytes = 2000;
+	rig.setup.all.pfc.xoff_bytes = 10000;
 	frig_flow(&rig, "a", "b", 3);
 	assert_int_equal(frig_start(&rig), 0);
 	frig_send(&rig, 0, 0, 1000, 200);
@@ -366,6 +397,7 @@ UNIT_TEST(fault)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_cannot_be_is_refused),
+		cmocka_unit_test(a_cable_has_a_lower_rate_for_a_while),
 		cmocka_unit_test(known_cuts_are_withdrawn),
 		cmocka_unit_test(cables_are_down_at_times),
 		cmocka_unit_test(schedules_are_exact),

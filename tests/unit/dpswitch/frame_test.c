@@ -173,7 +173,7 @@ descriptors_return(void **state)
 	}
 }
 
-/* The DSCP has no room for both: an 802.1Q tag tells the class, or the receiver knows that of measured data. */
+/* The DSCP has no room for both: an 802.1Q tag carries the class, or the receiver knows that of measured data. */
 static void
 a_tag_takes_the_place_of_the_class(void **state)
 {
@@ -332,6 +332,50 @@ odd_lengths_are_refused(void **state)
 	}
 }
 
+/* Consistent lengths of IP and UDP that end within any header: no byte behind is read, and nothing damaged is sound. */
+static void
+frames_may_end_within_any_header(void **state)
+{
+	uint32_t named = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(descriptors); i++) {
+		struct frame f;
+		uint8_t buf[FRAME_MAX_BYTES];
+		size_t size;
+
+		frame_from_pkt(&f, &descriptors[i].pkt, &test_flow, &descriptors[i].message, false);
+		size = frame_build(&f, buf, sizeof(buf));
+		for (size_t end = 0; end < size; end++) {
+			struct bytes cut = copy_of(buf, end);
+			size_t total = end > AT_IP ? end - AT_IP : 0, datagram = end > AT_UDP ? end - AT_UDP : 0;
+
+			if (end >= AT_UDP) {
+				cut.data[AT_IP + 2] = (uint8_t)(total >> 8);
+				cut.data[AT_IP + 3] = (uint8_t)total;
+				fix_ip_checksum(cut.data);
+			}
+			if (end >= AT_BTH) {
+				cut.data[AT_UDP + 4] = (uint8_t)(datagram >> 8);
+				cut.data[AT_UDP + 5] = (uint8_t)datagram;
+			}
+			if (frame_parse(cut.data, end, &f) == FRAME_OK)
+				assert_true(f.kind == FRAME_ROCE && f.corrupt);
+			else
+				named++;
+			free(cut.data);
+		}
+	}
+	assert_true(named > 1000);
+	for (size_t end = AT_IP; end < AT_IP + 4; end++) { /* a tag without its end */
+		uint8_t tagged[AT_IP + 4] = { [12] = 0x81 };
+		struct bytes cut = copy_of(tagged, end);
+		struct frame f;
+
+		assert_int_equal(frame_parse(cut.data, end, &f), FRAME_SHORT);
+		free(cut.data);
+	}
+}
+
 static void
 ethernet_padding_is_no_payload(void **state)
 {
@@ -376,6 +420,7 @@ UNIT_TEST(frame)
 		cmocka_unit_test(victims_and_connections_are_named),
 		cmocka_unit_test(malformed_frames_are_named),
 		cmocka_unit_test(odd_lengths_are_refused),
+		cmocka_unit_test(frames_may_end_within_any_header),
 		cmocka_unit_test(ethernet_padding_is_no_payload),
 		cmocka_unit_test(what_cannot_be_encoded_is_not_built),
 	};

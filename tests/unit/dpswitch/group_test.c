@@ -110,12 +110,12 @@ setup(struct scene *scene, const char *group, uint64_t seed)
 	if (cfg == NULL || balance_bind(&scene->rig.config.balance, cfg, &scene->rig.err) < 0)
 		fail_msg("%s", scene->rig.err.text);
 	cfg_destroy(cfg);
-	scene->rig.params.buffer_bytes = 1000000000; /* hosts hear PAUSE and send on: headroom holds it */
-	scene->rig.pfc.model = PFC_STATIC;
-	scene->rig.pfc.reserve_bytes = 0;
-	scene->rig.pfc.xoff_bytes = 3000;
-	scene->rig.pfc.xon_offset_bytes = 1000;
-	scene->rig.pfc.headroom_bytes = 100000000;
+	scene->rig.setup.all.params.buffer_bytes = 1000000000; /* hosts hear PAUSE and send on: headroom holds it */
+	scene->rig.setup.all.pfc.model = PFC_STATIC;
+	scene->rig.setup.all.pfc.reserve_bytes = 0;
+	scene->rig.setup.all.pfc.xoff_bytes = 3000;
+	scene->rig.setup.all.pfc.xon_offset_bytes = 1000;
+	scene->rig.setup.all.pfc.headroom_bytes = 100000000;
 	scene->rig.config.seed = seed;
 	frig_flow(&scene->rig, "a", "d", CLASS);
 	frig_flow(&scene->rig, "b", "d", CLASS);
@@ -144,14 +144,14 @@ run_switch(struct scene *scene, uint64_t window_ps, struct log *logs)
 			for (uint32_t i = 0; i < lane->npkts; i++)
 				logs[m].out[logs[m].count++] =
 					(struct departure){ lane->pkts[i].time_ps - tx->delay_ps, lane->pkts[i].psn };
-			lane->npkts = lane->npauses = 0;
+			lane->npkts = tx->npauses[window.parity] = 0;
 		}
 		for (uint32_t h = 0; h < HOSTS; h++) {
-			struct link_lane *lane = &node->tx[h]->lane[window.parity];
+			const struct pause_frame *pauses = node->tx[h]->lane_pauses[window.parity];
 
-			for (uint32_t i = 0; i < lane->npauses; i++)
-				scene->reported += prng_mix(lane->pauses[i].time_ps * 2 + lane->pauses[i].xoff) * (h + 1);
-			lane->npauses = 0;
+			for (uint32_t i = 0; i < node->tx[h]->npauses[window.parity]; i++)
+				scene->reported += prng_mix(pauses[i].time_ps * 2 + pauses[i].xoff) * (h + 1);
+			node->tx[h]->npauses[window.parity] = 0;
 		}
 		for (; next < scene->count && scene->list[next].time_ps - PS_PER_US < window.end_ps; next++) {
 			const struct happening *h = &scene->list[next];
@@ -313,7 +313,7 @@ expect_accounts(const struct sw *sw)
 	}
 }
 
-/* @return what hosts were told, as a digest */
+/* @return what hosts received, as a digest */
 static uint64_t
 compare(const char *group, uint64_t quantum_bytes, uint64_t memory_bytes, uint64_t window_ps, uint64_t seed,
 	uint32_t (*choose)(struct sim *sim, const struct pkt *p))
@@ -355,7 +355,7 @@ a_choice_sees_the_queues_at_its_instant(void **state)
 	}
 }
 
-/* Nor do they change when a host is told to stop: departures of all members are accounted for in their order. */
+/* Nor do they change when a host is instructed to stop: departures of all members are accounted for in their order. */
 static void
 windows_change_nothing(void **state)
 {

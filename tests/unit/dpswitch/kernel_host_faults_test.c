@@ -186,14 +186,14 @@ static void
 random_faults_leak_nothing(void **state)
 {
 	(void)state;
-	leak_nothing(1, 20);
+	leak_nothing(1, unit_wide(6, 30, "faults of chance, on one lcore"));
 }
 
 static void
 random_faults_leak_nothing_on_two_lcores(void **state)
 {
 	(void)state;
-	leak_nothing(2, 6);
+	leak_nothing(2, unit_wide(6, 8, "faults of chance, on two lcores"));
 }
 
 /*

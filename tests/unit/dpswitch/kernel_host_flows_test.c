@@ -101,9 +101,9 @@ an_answer_belongs_to_the_flow_that_has_begun_since(void **state)
 	assert_int_equal(x.ports[PAIR_B]->nout, 2);
 	assert_int_equal(x.ports[PAIR_A]->nout, 1);
 	nic = &kernel_host_of(x.nodes[PAIR_A])->nics[0];
-	assert_int_equal(nic->memo.p.type, PKT_ACK);
-	assert_true(nic->memo.p.flags & PKT_REVERSE);
-	assert_int_equal(x.f.flows[nic->memo.p.flow].src_node, x.ids[PAIR_B]);
+	assert_int_equal(nic->from_host.memo.p.type, PKT_ACK);
+	assert_true(nic->from_host.memo.p.flags & PKT_REVERSE);
+	assert_int_equal(x.f.flows[nic->from_host.memo.p.flow].src_node, x.ids[PAIR_B]);
 	xrig_stop(&x);
 }
 

@@ -13,7 +13,7 @@
 static const char storm_at_a[] =
 	"faults = ( { kind = \"pfc-storm\"; port = \"S1:2\"; start = \"1ms\"; duration = \"4ms\"; } );";
 
-/* b takes nothing for 4 ms: its switch is told to stop, a's frames wait at a, and none is lost. */
+/* b takes nothing for 4 ms: its switch is instructed to stop, a's frames wait at a, and none is lost. */
 static void
 a_deaf_host_holds_the_fabric_and_loses_nothing(void **state)
 {
@@ -76,7 +76,7 @@ without_mbufs_frames_wait_at_the_peer(void **state)
 	xrig_stop(&x);
 }
 
-/* S1 tells a to stop for 4 ms: a's ring is not dequeued beyond a few hundred frames, and what waits is sent after. */
+/* S1 pauses a for 4 ms: a's ring is not dequeued beyond a few hundred frames, and what waits is sent after. */
 static void
 a_pause_holds_the_hosts_own_ring(void **state)
 {
@@ -103,7 +103,7 @@ a_pause_holds_the_hosts_own_ring(void **state)
 	xrig_stop(&x);
 }
 
-/* A peer that speaks PFC is told so, again before its quanta run out, and then to continue. */
+/* A peer that speaks PFC receives PAUSE, again before its quanta run out, and then RESUME. */
 static void
 a_peer_that_speaks_pfc_gets_frames(void **state)
 {

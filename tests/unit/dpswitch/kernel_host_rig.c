@@ -30,7 +30,7 @@ xrig_start(struct xrig *x, const char *const *hosts, uint32_t count, uint32_t sp
 	for (uint32_t i = 0; i < spares; i++)
 		x->f.flows[x->f.table.count + i].kind = FLOW_UNPLANNED;
 	x->f.config.mtu_bytes = XRIG_FRAME_BYTES;
-	x->f.ecn.enabled = x->ecn;
+	x->f.setup.all.ecn.enabled = x->ecn;
 	for (uint32_t i = 0; i < count; i++)
 		x->ports[i] = x->devices[i] != NULL ? NULL : port_rig_create(hosts[i], x->mbufs != 0 ? x->mbufs : 2047);
 	x->edge = edge_create(&config, &err);

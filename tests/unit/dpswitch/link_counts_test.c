@@ -60,7 +60,7 @@ both_ends_count(void **state)
 	assert_int_equal(link.sent_pauses[3], 2);
 	assert_int_equal(link.received_pauses[3], 1);
 	link_set_down(&link, false);
-	link.loss = 1;
+	link_set_loss(&link, 1);
 	send(&link, 1, 3, 320000);
 	link_receive(&link, 0);
 	assert_int_equal(link.sent_bytes, 3000);

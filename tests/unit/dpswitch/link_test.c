@@ -242,7 +242,7 @@ pauses_travel_beside_frames(void **state)
 	link_fini(&link);
 }
 
-/* Sends 4 frames a window for some windows. @param which  tells which came through. @return how many */
+/* Sends 4 frames a window for some windows. @param which  set to those that arrived. @return their number */
 static uint32_t
 pass(struct link *link, uint32_t windows, uint32_t *corrupt, uint64_t *which)
 {
@@ -277,14 +277,14 @@ loss_is_random_repeatable_and_counted(void **state)
 
 	(void)state;
 	start(&link);
-	link.loss = 1;
+	link_set_loss(&link, 1);
 	assert_int_equal(pass(&link, 10, &corrupt, &which), 0);
 	assert_int_equal(link.injected_packets, 40);
 	assert_int_equal(link.injected_bytes, 40000);
 	link_fini(&link);
 
 	start(&link);
-	link.loss = 0.25;
+	link_set_loss(&link, 0.25);
 	through = pass(&link, 1000, &corrupt, &which);
 	/* 4000 draws: the standard deviation is 27 */
 	assert_in_range(through, 3000 - 150, 3000 + 150);
@@ -293,7 +293,7 @@ loss_is_random_repeatable_and_counted(void **state)
 	link_fini(&link);
 
 	start(&link);
-	link.loss = 0.25;
+	link_set_loss(&link, 0.25);
 	again = pass(&link, 1000, &corrupt, &which_again);
 	assert_int_equal(again, through);
 	assert_true(which == which_again);
@@ -309,11 +309,55 @@ corruption_marks_and_delivers(void **state)
 
 	(void)state;
 	start(&link);
-	link.corruption = 1;
+	link_set_corruption(&link, 1, 0);
 	assert_int_equal(pass(&link, 10, &corrupt, &which), 40);
 	assert_int_equal(corrupt, 40);
 	assert_int_equal(link.corrupted_packets, 40);
 	assert_int_equal(link.injected_packets, 0);
+	link_fini(&link);
+}
+
+/* Frames arrive every 80 ns: in intervals of 800 ns all ten are damaged, or none is. */
+static void
+bursts_damage_whole_intervals(void **state)
+{
+	uint32_t damaged[200] = { 0 }, bad = 0;
+	struct link link;
+
+	(void)state;
+	start(&link);
+	link_set_corruption(&link, 0.25, 800000);
+	for (uint32_t i = 0; i < 2000; i++) {
+		struct pkt *pkts;
+
+		send(&link, 0, i, (i + 1) * 80000ULL);
+		link_receive(&link, 1);
+		assert_int_equal(link_arrivals(&link, TIME_NEVER, &pkts), 1);
+		damaged[pkts[0].time_ps / 800000 % 200] += (pkts[0].flags & PKT_CORRUPT) != 0;
+		link_consume(&link, 1, 0);
+	}
+	for (uint32_t i = 0; i < 200; i++) {
+		assert_true(damaged[i] % 10 == 0);
+		bad += damaged[i] == 10;
+	}
+	assert_in_range(bad, 50 - 19, 50 + 19); /* three standard deviations of 200 draws */
+	link_fini(&link);
+}
+
+static void
+loss_may_be_of_some_types_alone(void **state)
+{
+	struct link link;
+	uint32_t corrupt;
+	uint64_t which;
+
+	(void)state;
+	start(&link);
+	link_set_loss(&link, 1);
+	link.loss_types = 1u << PKT_CNP;
+	assert_int_equal(pass(&link, 10, &corrupt, &which), 40);
+	link.loss_types = 1u << PKT_DATA;
+	assert_int_equal(pass(&link, 10, &corrupt, &which), 0);
 	link_fini(&link);
 }
 
@@ -393,10 +437,56 @@ a_slow_cable_keeps_order(void **state)
 	link_fini(&link);
 }
 
+/* An array serves one cable after another, and is kept while frames are left in it; both lcores end up with as many. */
+static void
+arrays_go_round(void **state)
+{
+	struct link_pool pool = { 0 }, other = { 0 };
+	struct link_config pooled = config;
+	const struct pkt *array;
+	struct link a, b;
+	struct pkt *pkts;
+
+	(void)state;
+	pooled.pool = &pool;
+	assert_int_equal(link_init(&a, &pooled), 0);
+	assert_int_equal(link_init(&b, &pooled), 0);
+	send(&a, 0, 0, 80 * PS_PER_NS);
+	send(&a, 0, 1, 160 * PS_PER_NS);
+	array = a.lane[0].pkts;
+	link_receive(&a, 1);
+	assert_int_equal(link_arrivals(&a, 2080001, &pkts), 1);
+	assert_ptr_equal(pkts, array);
+	link_consume(&a, 1, 0);
+	assert_int_equal(pool.count, 0); /* a frame is left */
+	send(&a, 1, 2, 300 * PS_PER_NS);
+	link_receive(&a, 0);
+	assert_int_equal(pool.count, 1); /* it stands before the next one in the other array */
+	send(&b, 0, 0, 400 * PS_PER_NS);
+	assert_ptr_equal(b.lane[0].pkts, array);
+	assert_int_equal(link_arrivals(&a, TIME_NEVER, &pkts), 2);
+	assert_int_equal(pkts[0].psn, 1);
+	assert_int_equal(pkts[1].psn, 2);
+	link_consume(&a, 2, 0);
+	link_set_down(&b, true);
+	assert_int_equal(b.down_packets, 1);
+	send(&b, 0, 1, 480 * PS_PER_NS);
+	assert_int_equal(b.down_packets, 2);
+	assert_int_equal(pool.count, 2);
+	link_pool_even(&other, &pool);
+	assert_int_equal(pool.count, 1);
+	assert_int_equal(other.count, 1);
+	link_fini(&a);
+	link_fini(&b);
+	link_pool_fini(&pool);
+	link_pool_fini(&other);
+}
+
 UNIT_TEST(link)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_slow_cable_keeps_order),
+		cmocka_unit_test(arrays_go_round),
 		cmocka_unit_test(capacity_follows_the_rate),
 		cmocka_unit_test(a_long_cable_holds_what_its_delay_asks_for),
 		cmocka_unit_test(lanes_grow_to_what_a_window_holds),
@@ -406,6 +496,8 @@ UNIT_TEST(link)
 		cmocka_unit_test(pauses_travel_beside_frames),
 		cmocka_unit_test(loss_is_random_repeatable_and_counted),
 		cmocka_unit_test(corruption_marks_and_delivers),
+		cmocka_unit_test(bursts_damage_whole_intervals),
+		cmocka_unit_test(loss_may_be_of_some_types_alone),
 		cmocka_unit_test(a_cut_loses_what_is_in_flight),
 	};
 

@@ -47,7 +47,7 @@ begin(struct net *net, uint64_t seed, enum balance_kind kind)
 			 "delay = \"1us\"; };",
 			 2 + below(net, 4), 1 + below(net, 8));
 	frig_init(&net->rig, net->scenario);
-	net->rig.pfc.headroom_bytes = 100000;
+	net->rig.setup.all.pfc.headroom_bytes = 100000;
 	net->rig.config.hash_seed = seed;
 	net->rig.config.balance = (struct balance_params){
 		.ops = balance_kinds[kind],
@@ -119,7 +119,7 @@ compare(struct net *net, struct sw *sw, uint32_t f, bool reverse)
 		query.tuple = (struct rec_tuple){ tuple.dst_ip, tuple.src_ip, tuple.dport, tuple.sport, 0 };
 	assert_int_equal(switch_lookup_tuple(sw, net->index, &query, &reported), LOOKUP_KNOWN);
 	assert_int_equal(switch_fault_uses(sw, dst), uses);
-	assert_int_equal(sw->routes.route[f * 2 + reverse], SWITCH_EGRESS_NONE);
+	assert_int_equal(switch_cached(&sw->routes, f, reverse), SWITCH_EGRESS_NONE);
 	egress = switch_resolve(sw, &p, &reason, &port);
 	assert_int_equal(reported.egress, egress);
 	assert_int_equal(switch_fault_uses(sw, dst), uses + reported.is_forced);
@@ -135,7 +135,7 @@ compare(struct net *net, struct sw *sw, uint32_t f, bool reverse)
 	} else {
 		assert_non_null(memchr(reported.members, egress, reported.nmembers));
 	}
-	sw->routes.route[f * 2 + reverse] = SWITCH_EGRESS_NONE;
+	switch_forget_flow(sw, f);
 }
 
 static void

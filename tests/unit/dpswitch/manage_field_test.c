@@ -22,6 +22,7 @@ struct wrong {
 		struct manage_progress progress;
 		struct manage_step step;
 		struct manage_iteration iteration;
+		struct manage_counter counter;
 		struct manage_result result;
 	} body;
 	const char *reported;
@@ -57,6 +58,19 @@ static const struct wrong wrongs[] = {
 	  sizeof(struct manage_iteration),
 	  { .iteration = { .started = 1, .start_ps = 8, .end_ps = 7 } },
 	  "ITERATION.end_ps = 7; right would be 0, not complete, or 8 at least" },
+	{ MANAGE_COUNTER,
+	  sizeof(struct manage_counter),
+	  { .counter = { "sent_pkts", 1ULL << 60 } },
+	  "COUNTER.value = 1152921504606846976; right would be at most" },
+	{ MANAGE_COUNTER,
+	  sizeof(struct manage_counter),
+	  { .counter = { "", 1 } },
+	  "COUNTER.name is none; right would be 1" },
+	{ MANAGE_COUNTER, sizeof(struct manage_counter), { .counter = { "sent\n", 1 } }, "COUNTER.name is none" },
+	{ MANAGE_COUNTER,
+	  sizeof(struct manage_counter),
+	  { .counter = { { [0 ... 39] = 'a' }, 1 } },
+	  "COUNTER.name is none" },
 	{ MANAGE_RESULT,
 	  sizeof(struct manage_result),
 	  { .result = { .peak_rss_bytes = 1ULL << 60 } },
@@ -81,6 +95,7 @@ static const struct wrong rights[] = {
 	  sizeof(struct manage_iteration),
 	  { .iteration = { .started = 1, .start_ps = 7, .end_ps = 7 } },
 	  NULL },
+	{ MANAGE_COUNTER, sizeof(struct manage_counter), { .counter = { { [0 ... 38] = 'z' }, 1ULL << 52 } }, NULL },
 	{ MANAGE_RESULT, sizeof(struct manage_result), { .result = { .peak_rss_bytes = 1ULL << 40 } }, NULL },
 };
 
@@ -95,7 +110,8 @@ hear(const struct wrong *reported)
 	manage_connect(manage);
 	if (!connecting)
 		connected(0);
-	if (reported->type == MANAGE_STEP || reported->type == MANAGE_ITERATION || reported->type == MANAGE_RESULT)
+	if (reported->type == MANAGE_STEP || reported->type == MANAGE_ITERATION || reported->type == MANAGE_COUNTER ||
+	    reported->type == MANAGE_RESULT)
 		manage_stop(manage, 99);
 	send_message(0, reported->type, &reported->body, reported->size);
 }

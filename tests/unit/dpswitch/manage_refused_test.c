@@ -73,7 +73,7 @@ test_records_too_short_are_refused(void **state)
 	struct rec_hdr bare = { .type = REC_STEP, .size = sizeof(bare) };
 
 	ready(1);
-	is_refused(&bare, sizeof(bare), "STEP of 24 B; right would be 136 B");
+	is_refused(&bare, sizeof(bare), "STEP of 24 B; right would be 232 B");
 }
 
 static void
@@ -100,7 +100,7 @@ test_records_of_the_future_are_refused(void **state)
 	is_refused(&future, sizeof(future), "a time that has passed");
 }
 
-/* The run's time is told by the fabric's clock: a second has passed, and a record may be ahead of it by another. */
+/* The run's time is that of the fabric's clock: a second has passed, and a record may be ahead of it by another. */
 static void
 test_records_may_be_a_little_ahead(void **state)
 {
@@ -140,6 +140,20 @@ test_results_out_of_range_are_a_breach(void **state)
 	send_message(0, MANAGE_STEP, &step, sizeof(step));
 	is_lost(0, "STEP.end_ps = 4");
 	assert_int_equal(steps_seen, 0);
+}
+
+static void
+test_more_counters_than_a_device_has_are_a_breach(void **state)
+{
+	const struct manage_counter counter = { "sent_pkts", 7 };
+
+	ready(0);
+	manage_stop(manage, 99);
+	for (uint32_t i = 0; i < MANAGE_COUNTERS; i++)
+		send_message(0, MANAGE_COUNTER, &counter, sizeof(counter));
+	assert_int_equal(manage_state(manage, 0), MANAGE_READY);
+	send_message(0, MANAGE_COUNTER, &counter, sizeof(counter));
+	is_lost(0, "more counters than a device has");
 }
 
 static void
@@ -198,19 +212,13 @@ test_words_of_a_host_are_plain(void **state)
 UNIT_TEST(manage_refused)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_a_host_with_another_scenario_is_refused),
-		TEST(test_a_message_out_of_turn_is_a_breach),
-		TEST(test_records_of_a_switch_are_refused),
-		TEST(test_records_too_short_are_refused),
-		TEST(test_steps_that_cannot_be_are_refused),
-		TEST(test_records_of_the_future_are_refused),
-		TEST(test_records_may_be_a_little_ahead),
-		TEST(test_fields_out_of_range_are_a_breach),
-		TEST(test_results_out_of_range_are_a_breach),
-		TEST(test_what_is_not_in_the_plan_is_a_breach),
-		TEST(test_queue_pairs_not_in_the_plan_are_a_breach),
-		TEST(test_queue_pairs_out_of_turn_are_a_breach),
-		TEST(test_words_of_a_host_are_plain),
+		TEST(test_a_host_with_another_scenario_is_refused), TEST(test_a_message_out_of_turn_is_a_breach),
+		TEST(test_records_of_a_switch_are_refused),         TEST(test_records_too_short_are_refused),
+		TEST(test_steps_that_cannot_be_are_refused),        TEST(test_records_of_the_future_are_refused),
+		TEST(test_records_may_be_a_little_ahead),           TEST(test_fields_out_of_range_are_a_breach),
+		TEST(test_results_out_of_range_are_a_breach),       TEST(test_more_counters_than_a_device_has_are_a_breach),
+		TEST(test_what_is_not_in_the_plan_is_a_breach),     TEST(test_queue_pairs_not_in_the_plan_are_a_breach),
+		TEST(test_queue_pairs_out_of_turn_are_a_breach),    TEST(test_words_of_a_host_are_plain),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,6 +22,8 @@ test_a_run_from_hello_to_result(void **state)
 {
 	const struct manage_progress done = { .acked_bytes = 1, .working = 0, .background = 0 };
 	struct manage_result result = { .cpu_ns = 5, .unexpected = 0 };
+	const struct manage_counter sent = { "sent_pkts", 7 };
+	const struct manage_counter *counters;
 	struct manage_start start;
 	struct manage_message message;
 
@@ -52,6 +54,10 @@ test_a_run_from_hello_to_result(void **state)
 
 		send_message(i, MANAGE_STEP, &step, sizeof(step));
 		send_message(i, MANAGE_ITERATION, &iteration, sizeof(iteration));
+		send_message(i, MANAGE_COUNTER, &sent, sizeof(sent));
+		assert_int_equal(manage_counters(manage, i, &counters), 1);
+		assert_string_equal(counters[0].name, "sent_pkts");
+		assert_int_equal(counters[0].value, 7);
 		assert_null(manage_result(manage, i));
 		send_message(i, MANAGE_RESULT, &result, sizeof(result));
 		assert_int_equal(manage_result(manage, i)->cpu_ns, 5);

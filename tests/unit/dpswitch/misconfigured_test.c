@@ -147,9 +147,9 @@ through_the_funnel(const char *fault, bool *pauses)
 	uint64_t lost;
 
 	init(&rig, FUNNEL, fault);
-	rig.pfc.model = PFC_STATIC;
-	rig.pfc.reserve_bytes = 2000;
-	rig.pfc.xoff_bytes = 10000;
+	rig.setup.all.pfc.model = PFC_STATIC;
+	rig.setup.all.pfc.reserve_bytes = 2000;
+	rig.setup.all.pfc.xoff_bytes = 10000;
 	assert_int_equal(frig_start(&rig), 0);
 	frig_send(&rig, 0, 0, 1000, 500);
 	frig_run(&rig, 2 * PS_PER_MS);

@@ -38,7 +38,7 @@ struct pair {
 	struct fabric *fabric;
 	struct echo *echo[2];
 	struct err err;
-	uint64_t changes[8]; /* times at which the hook was told of a change */
+	uint64_t changes[8]; /* times at which the hook was informed of a change */
 	uint32_t nchanges;
 	uint64_t collected[8];
 	uint32_t ncollected;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What switches tell of what has passed, and what came in whole or damaged: where packets were lost. */
+/* What switches report of what has passed, and what came in whole or damaged: where packets were lost. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,7 +37,7 @@ frames_know_what_the_cable_lost(void **state)
 	(void)state;
 	assert_int_equal(link_init(&link, &config), 0);
 	for (uint32_t window = 0; window < 4; window++) {
-		link.loss = window == 2;
+		link_set_loss(&link, window == 2);
 		for (uint32_t i = 0; i < 3; i++)
 			send(&link, window & 1, 250000 * window + 80000 * (i + 1));
 		link_receive(&link, (window & 1) ^ 1);
@@ -50,10 +50,10 @@ frames_know_what_the_cable_lost(void **state)
 		}
 	}
 	assert_int_equal(link_arrivals(&link, TIME_NEVER, &pkts), 7);
-	link_consume(&link, 7, 0); /* whoever takes them in may ask later in the window */
 	passed = link_passed(&link, &pkts[6]);
 	assert_int_equal(passed.sent_frames, 11);
 	assert_int_equal(passed.received_frames, 8);
+	link_consume(&link, 7, 0);
 	send(&link, 0, 1080000);
 	link_set_down(&link, true);
 	link_set_down(&link, false);
@@ -85,7 +85,7 @@ expect_passage(const struct sw *sw, uint32_t n, uint16_t in_port, uint64_t frame
 	assert_int_equal(row->waiting, 0);
 }
 
-/* Both ways tell, where it is asked for: of the flow's packets on their own way alone. */
+/* Both directions report, where asked for: of the flow's packets in their own direction alone. */
 static void
 both_directions_report_what_has_passed(void **state)
 {
@@ -136,7 +136,7 @@ what_arrived_just_before_is_counted(void **state)
 	frig_stop(&rig);
 }
 
-/* Frames that a cable loses are missing behind it: the switch there tells of both counts. */
+/* Frames that a cable loses are missing behind it: the switch there reports both counts. */
 static void
 what_a_cable_lost_is_reported_behind_it(void **state)
 {
@@ -149,7 +149,7 @@ what_a_cable_lost_is_reported_behind_it(void **state)
 	uint32_t victim = frig_flow(&rig, "a", "b", 3);
 	start(&rig);
 	cable = frig_link(&rig, "S1:2");
-	cable->loss = 0.1;
+	link_set_loss(cable, 0.1);
 	frig_send(&rig, victim, 0, 1000, 100);
 	send_poll(&rig, victim, 20 * US, 77, POLL_VICTIM | POLL_ACKS);
 	frig_run(&rig, 100 * US);
@@ -176,7 +176,7 @@ a_silent_loss_is_in_no_counter_of_a_cable(void **state)
 	uint32_t victim = frig_flow(&rig, "a", "b", 3);
 	start(&rig);
 	cable = frig_link(&rig, "S1:2");
-	cable->loss = 0.1;
+	link_set_loss(cable, 0.1);
 	cable->silent = true;
 	frig_send(&rig, victim, 0, 1000, 100);
 	send_poll(&rig, victim, 20 * US, 77, POLL_VICTIM | POLL_ACKS);
@@ -191,7 +191,7 @@ a_silent_loss_is_in_no_counter_of_a_cable(void **state)
 	frig_stop(&rig);
 }
 
-/* What comes in damaged goes no further, and the port where it came in tells who asks there. */
+/* A frame that arrives damaged goes no further, and its ingress port reports it when polled. */
 static void
 damage_is_reported_where_it_entered(void **state)
 {
@@ -205,7 +205,7 @@ damage_is_reported_where_it_entered(void **state)
 	uint32_t victim = frig_flow(&rig, "a", "b", 3);
 	start(&rig);
 	cable = frig_link(&rig, "a:1");
-	cable->corruption = 0.1;
+	link_set_corruption(cable, 0.1, 0);
 	frig_send(&rig, victim, 0, 1000, 100);
 	send_poll(&rig, victim, 20 * US, 77, POLL_VICTIM);
 	frig_run(&rig, 100 * US);

@@ -25,8 +25,8 @@ a_pause_is_followed_to_its_root(void **state)
 
 	(void)state;
 	frig_init(&rig, chain);
-	rig.pfc.model = PFC_STATIC;
-	rig.pfc.xoff_bytes = 20000;
+	rig.setup.all.pfc.model = PFC_STATIC;
+	rig.setup.all.pfc.xoff_bytes = 20000;
 	uint32_t victim = frig_flow(&rig, "a", "b", 3), culprit = frig_flow(&rig, "c", "d", 3);
 	start(&rig);
 	frig_pause(&rig, "d", 0, CLASS_3, true);
@@ -72,8 +72,8 @@ a_pause_is_followed_past_a_dead_end(void **state)
 	(void)state;
 	snprintf(text, sizeof(text), "%s%s", chain, cut);
 	frig_init(&rig, text);
-	rig.pfc.model = PFC_STATIC;
-	rig.pfc.xoff_bytes = 20000;
+	rig.setup.all.pfc.model = PFC_STATIC;
+	rig.setup.all.pfc.xoff_bytes = 20000;
 	uint32_t victim = frig_flow(&rig, "a", "b", 3), culprit = frig_flow(&rig, "c", "d", 3);
 	start(&rig);
 	frig_pause(&rig, "d", 0, CLASS_3, true);
@@ -83,7 +83,7 @@ a_pause_is_followed_past_a_dead_end(void **state)
 	s2 = frig_switch(&rig, "S2");
 	expect_poll(s2, 0, S2_S1, S2_B, POLL_BOTH, false, false);
 	expect_poll(s2, 1, S2_S1, S2_D, POLL_BOTH, true, false);
-	assert_non_null(row_of(s2, 5, S2_B)); /* the dead end tells of itself */
+	assert_non_null(row_of(s2, 5, S2_B)); /* the dead end reports itself */
 	assert_int_equal(polls_at(frig_host(&rig, "d")), 1);
 	assert_true(frig_conserves(&rig));
 	frig_stop(&rig);
@@ -133,8 +133,8 @@ start_deadlock(struct frig *rig)
 	uint32_t flows[3];
 
 	frig_init(rig, triangle);
-	rig->pfc.model = PFC_STATIC;
-	rig->pfc.xoff_bytes = 20000;
+	rig->setup.all.pfc.model = PFC_STATIC;
+	rig->setup.all.pfc.xoff_bytes = 20000;
 	flows[0] = frig_flow(rig, "x", "z", 3);
 	flows[1] = frig_flow(rig, "y", "x", 3);
 	flows[2] = frig_flow(rig, "z", "y", 3);
@@ -208,8 +208,8 @@ pauses_of_another_class_are_not_followed(void **state)
 	(void)state;
 	snprintf(text, sizeof(text), "%sswitch = { pfc = { priorities = [ \"3\", \"4\" ]; }; };", chain);
 	frig_init(&rig, text);
-	rig.pfc.model = PFC_STATIC;
-	rig.pfc.xoff_bytes = 20000;
+	rig.setup.all.pfc.model = PFC_STATIC;
+	rig.setup.all.pfc.xoff_bytes = 20000;
 	uint32_t victim = frig_flow(&rig, "a", "b", 3), other = frig_flow(&rig, "c", "d", 4);
 	start(&rig);
 	frig_pause(&rig, "d", 0, 1 << 4, true);
@@ -223,7 +223,7 @@ pauses_of_another_class_are_not_followed(void **state)
 	expect_poll(s1, 0, S1_A, S1_S2, POLL_VICTIM, false, false);
 	expect_poll(s2, 0, S2_S1, S2_B, POLL_VICTIM, false, false);
 	assert_null(row_of(s2, 5, S2_D));
-	/* Both classes tell of themselves at the port that they share. */
+	/* Both classes report themselves at the port that they share. */
 	assert_int_equal(row_of(s1, 5, S1_S2)->prio, 4);
 	assert_true(row_of(s1, 5, S1_S2)->paused);
 	/* Who asks for the paused flow is led to d. */

@@ -145,7 +145,7 @@ a_window_has_room_for_so_many(void **state)
 	frig_stop(&rig);
 }
 
-/* Full polling: every port tells of itself once an epoch, unasked; idle ones, too. */
+/* Full polling: every port reports itself once an epoch, unasked; idle ones, too. */
 static void
 all_ports_report_every_epoch(void **state)
 {
@@ -314,7 +314,7 @@ all_ports_of_a_sprayed_victim_answer(void **state)
 	}
 }
 
-/* The victim's cable is cut; its packets and polls take the other one, and the dead port tells of its drops. */
+/* The victim's cable is cut; its packets and polls take the other one, and the dead port reports its drops. */
 static void
 a_cut_port_of_equal_cost_answers(void **state)
 {

@@ -182,15 +182,15 @@ watch_pause(struct load *load)
 	const struct kernel_host_nic *nic = &host->nics[0];
 	uint64_t born = host->node.count.born_packets;
 
-	if (!(nic->paused >> 3 & 1)) {
+	if (!(nic->pause.paused >> 3 & 1)) {
 		load->paused_since_ps = 0;
 		return;
 	}
-	if (nic->paused_since_ps == load->paused_since_ps) {
+	if (nic->pause.paused_since_ps == load->paused_since_ps) {
 		load->paused_windows++;
 		load->late_frames += born - load->born_packets;
 	}
-	load->paused_since_ps = nic->paused_since_ps;
+	load->paused_since_ps = nic->pause.paused_since_ps;
 	load->born_packets = born;
 }
 
@@ -251,7 +251,7 @@ check_all(const struct load *load)
 		if (reason != REC_DROP_QUEUE_FULL)
 			assert_int_equal(dropped(load, reason), 0);
 	assert_in_range(dropped(load, REC_DROP_QUEUE_FULL), 1, load->lossy_sent - 1);
-	/* c's cable takes one of three: a and b are told to wait, and wait */
+	/* c's cable takes one of three: a and b are instructed to wait, and wait */
 	for (uint32_t host = A; host <= B; host++) {
 		assert_true(load->peers[host].xoffs > 5);
 		assert_int_equal(load->peers[host].odd, 0);
@@ -270,7 +270,7 @@ run(struct load *load)
 	frig_init(&x->f, net);
 	for (uint32_t i = 0; i < FLOWS; i++)
 		assert_int_equal(frig_flow(&x->f, names[senders[i]], names[receivers[i]], 3), i);
-	x->f.params.lossy_queue_bytes = 8000;
+	x->f.setup.all.params.lossy_queue_bytes = 8000;
 	x->lcores = 2;
 	x->pfc = true;
 	x->idle_ps = LIMIT_PS;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A port whose peer is the test: frames wait in its ring, it writes down what it is given, and refuses when told to.
+ * A port whose peer is the test: frames wait in its ring, it records what it is given, and refuses on demand.
  * EAL must run: port_rig_eal().
  */
 #pragma once

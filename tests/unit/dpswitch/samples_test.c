@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Packets that switches sample: with what probability, what is told of them, and of which ports. */
+/* Packets that switches sample: with what probability, what is reported of them, and of which ports. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "common/array.h"
-#include "common/sample_flow.h"
+#include "common/flow.h"
 #include "common/wire/poll.h"
 #include "common/wire/roce.h"
 #include "dpswitch/control/switch_answer.h"
@@ -160,8 +160,8 @@ start(struct frig *rig, uint32_t rate)
 	frig_init(rig,
 		  "topology = { kind = \"leaf-spine\"; leaves = 2; spines = 4; hosts_per_leaf = 2; rate = \"100Gbps\"; "
 		  "delay = \"1us\"; };");
-	rig->pfc.headroom_bytes = 100000;
-	rig->params.sampling = rate;
+	rig->setup.all.pfc.headroom_bytes = 100000;
+	rig->setup.all.params.sampling = rate;
 	frig_flow(rig, "h0", "h2", 3);
 	frig_flow(rig, "h2", "h0", 3);
 	if (frig_start(rig) < 0)

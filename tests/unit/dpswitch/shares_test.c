@@ -7,7 +7,10 @@
 
 #include <cmocka.h>
 
+#include <string.h>
+
 #include "common/array.h"
+#include "dpswitch/fabric/node.h"
 #include "dpswitch/fabric/shares.h"
 #include "tests/unit/unit.h"
 
@@ -47,7 +50,9 @@ start(struct star *star)
 	for (uint32_t i = 0; i < NODES; i++) {
 		star->nodes[i] =
 			(struct topo_node){ .kind = i < SWITCHES ? TOPO_SWITCH : TOPO_HOST, .nports = 1, .first_port = i };
-		star->ports[i] = (struct topo_port){ .node = i, .peer = (i + SWITCHES) % NODES };
+		star->ports[i] = (struct topo_port){ .node = i,
+						     .peer = (i + SWITCHES) % NODES,
+						     .peer_port = (i + SWITCHES) % NODES };
 		star->pointers[i] = &star->running[i];
 	}
 	assert_int_equal(shares_init(&star->shares, &star->topo, NULL, 2), 0);
@@ -56,15 +61,21 @@ start(struct star *star)
 static void
 hosts_stay_with_their_switch(void **state)
 {
+	struct shares_group groups[NODES];
 	struct star star;
 	uint32_t nodes[NODES];
 
 	(void)state;
 	start(&star);
-	assert_int_equal(shares_nodes(&star.shares, 0, nodes), 4);
-	assert_true(nodes[0] == 0 && nodes[1] == 2 && nodes[2] == 4 && nodes[3] == 6);
-	assert_int_equal(shares_nodes(&star.shares, 1, nodes), 4);
-	assert_true(nodes[0] == 1 && nodes[1] == 3 && nodes[2] == 5 && nodes[3] == 7);
+	for (uint32_t lcore = 0; lcore < 2; lcore++) {
+		assert_int_equal(shares_groups(&star.shares, lcore, nodes, groups), 2);
+		for (uint32_t g = 0; g < 2; g++) {
+			const uint32_t *members = &nodes[groups[g].from], node = lcore + 2 * g;
+
+			assert_int_equal(groups[g].count, 2);
+			assert_true(members[0] == node && members[1] == node + SWITCHES);
+		}
+	}
 	shares_fini(&star.shares);
 }
 
@@ -103,13 +114,36 @@ latest_work_counts(void **state)
 	shares_fini(&star.shares);
 }
 
+/* An lcore begins with what takes longest: what others take from it then is short. */
+static void
+heaviest_group_is_first(void **state)
+{
+	struct shares_group groups[NODES];
+	uint32_t nodes[NODES];
+	struct star star;
+
+	(void)state;
+	start(&star);
+	assert_int_equal(shares_groups(&star.shares, 0, nodes, groups), 2);
+	assert_true(groups[0].from == 0 && groups[0].count == 2 && nodes[0] == 0 && nodes[1] == 4);
+	star.running[6].count.rx_packets = 1000;
+	shares_look(&star.shares, star.pointers, SHARES_WINDOWS);
+	memset(star.shares.owner, 0, NODES * sizeof(*star.shares.owner));
+	assert_int_equal(shares_groups(&star.shares, 0, nodes, groups), 4);
+	assert_true(groups[0].count == 2 && nodes[groups[0].from] == 2 && nodes[groups[0].from + 1] == 6);
+	assert_int_equal(groups[0].weight, 1002);
+	assert_int_equal(nodes[groups[1].from], 0);
+	assert_int_equal(nodes[groups[3].from], 3);
+	assert_int_equal(shares_groups(&star.shares, 1, nodes, groups), 0);
+	shares_fini(&star.shares);
+}
+
 UNIT_TEST(shares)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(heaviest_goes_to_the_lightest),
-		cmocka_unit_test(hosts_stay_with_their_switch),
-		cmocka_unit_test(busy_groups_are_divided),
-		cmocka_unit_test(latest_work_counts),
+		cmocka_unit_test(heaviest_goes_to_the_lightest), cmocka_unit_test(hosts_stay_with_their_switch),
+		cmocka_unit_test(busy_groups_are_divided),       cmocka_unit_test(latest_work_counts),
+		cmocka_unit_test(heaviest_group_is_first),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,8 +36,8 @@ init(struct frig *rig, const char *scenario, enum balance_kind kind)
 	if (cfg == NULL || balance_bind(&rig->config.balance, cfg, &rig->err) < 0)
 		fail_msg("%s", rig->err.text);
 	cfg_destroy(cfg);
-	rig->params.lossy_queue_bytes = 10000000;
-	rig->pfc.headroom_bytes = 100000;
+	rig->setup.all.params.lossy_queue_bytes = 10000000;
+	rig->setup.all.pfc.headroom_bytes = 100000;
 }
 
 static void
@@ -126,7 +126,7 @@ packets_spread_over_the_uplinks_alone(void **state)
 }
 
 static uint64_t
-digest_of(enum balance_kind kind, uint32_t lcores, uint64_t seed)
+digest_of(enum balance_kind kind, uint32_t lcores, uint64_t seed, uint32_t run_us)
 {
 	struct frig rig;
 	uint64_t digest;
@@ -137,7 +137,7 @@ digest_of(enum balance_kind kind, uint32_t lcores, uint64_t seed)
 	start_ring(&rig);
 	for (int i = 0; i < 20; i++)
 		frig_pause(&rig, "h0", (uint64_t)(10 + 5 * i) * US, 1 << 3, i % 2 == 0);
-	frig_run(&rig, 300 * US);
+	frig_run(&rig, run_us * US);
 	digest = fabric_digest(rig.fabric);
 	frig_stop(&rig);
 	return digest;
@@ -146,12 +146,14 @@ digest_of(enum balance_kind kind, uint32_t lcores, uint64_t seed)
 static void
 lcores_change_nothing(void **state)
 {
-	for (int kind = 0; kind < BALANCE_COUNT; kind++) {
-		uint64_t digest = digest_of((enum balance_kind)kind, 1, 1);
+	const uint32_t run_us = unit_wide(60, 1000, "microseconds of each balance on several lcores");
 
-		assert_int_equal(digest_of((enum balance_kind)kind, 2, 1), digest);
-		assert_int_equal(digest_of((enum balance_kind)kind, 3, 1), digest);
-		assert_int_not_equal(digest_of((enum balance_kind)kind, 1, 2), digest);
+	for (int kind = 0; kind < BALANCE_COUNT; kind++) {
+		uint64_t digest = digest_of((enum balance_kind)kind, 1, 1, run_us);
+
+		assert_int_equal(digest_of((enum balance_kind)kind, 2, 1, run_us), digest);
+		assert_int_equal(digest_of((enum balance_kind)kind, 3, 1, run_us), digest);
+		assert_int_not_equal(digest_of((enum balance_kind)kind, 1, 2, run_us), digest);
 	}
 }
 

@@ -50,7 +50,7 @@ begin(void **state)
 
 	memset(&desk, 0, sizeof(desk));
 	frig_init(rig, clos);
-	rig->pfc.headroom_bytes = 100000;
+	rig->setup.all.pfc.headroom_bytes = 100000;
 	frig_flow(rig, "h0", "h2", 3);
 	frig_flow(rig, "h1", "h3", 3);
 	if (frig_start(rig) < 0)

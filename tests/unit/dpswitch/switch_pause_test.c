@@ -76,11 +76,11 @@ dynamic_threshold_shrinks_with_the_pool(void **state)
 
 	(void)state;
 	frig_init(&rig, narrow);
-	rig.pfc.model = PFC_DYNAMIC;
-	rig.pfc.alpha = 0.5;
-	rig.pfc.reserve_bytes = 0;
-	rig.pfc.headroom_bytes = 30000;
-	rig.params.buffer_bytes = 3 * 30000 + 20000;
+	rig.setup.all.pfc.model = PFC_DYNAMIC;
+	rig.setup.all.pfc.alpha = 0.5;
+	rig.setup.all.pfc.reserve_bytes = 0;
+	rig.setup.all.pfc.headroom_bytes = 30000;
+	rig.setup.all.params.buffer_bytes = 3 * 30000 + 20000;
 	uint32_t flow = frig_flow(&rig, "a", "b", 3);
 	start(&rig);
 	frig_send(&rig, flow, 0, 1000, 30);

@@ -42,10 +42,10 @@ start(struct frig *rig)
 static inline void
 static_pfc(struct frig *rig)
 {
-	rig->pfc.model = PFC_STATIC;
-	rig->pfc.reserve_bytes = 2000;
-	rig->pfc.xoff_bytes = 10000;
-	rig->pfc.xon_offset_bytes = 3000;
+	rig->setup.all.pfc.model = PFC_STATIC;
+	rig->setup.all.pfc.reserve_bytes = 2000;
+	rig->setup.all.pfc.xoff_bytes = 10000;
+	rig->setup.all.pfc.xon_offset_bytes = 3000;
 }
 
 /* @return order in which b received, one letter a frame by its priority digit */

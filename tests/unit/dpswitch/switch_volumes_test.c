@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * FlowPulse's monitors in a fabric's switches: who monitors what, what is counted and told, and what routes make of
+ * FlowPulse's monitors in a fabric's switches: who monitors what, what is counted and reported, and what routes make of
  * demand.
  */
 #include <setjmp.h>
@@ -49,8 +49,8 @@ init(struct monitored *m)
 	m->setup = (struct volumes_setup){ .params = &m->params, .tiers = &m->tiers, .demand = m->demand };
 	m->rig.config.volumes = &m->setup;
 	m->rig.config.balance.ops = balance_kinds[BALANCE_RANDOM];
-	m->rig.params.lossy_queue_bytes = 10000000;
-	m->rig.pfc.headroom_bytes = 100000;
+	m->rig.setup.all.params.lossy_queue_bytes = 10000000;
+	m->rig.setup.all.pfc.headroom_bytes = 100000;
 	for (int i = 0; i < 2 * LEAVES; i++)
 		for (int next = 2; next <= 4; next += 2) {
 			char src[8], dst[8];
@@ -152,7 +152,7 @@ every_tagged_packet_is_counted_once(void **state)
 	stop(&m);
 }
 
-/* Of the port that a record tells of: the peer's name. */
+/* Of the port that a record reports: the peer's name. */
 static const char *
 spine_of(const struct monitored *m, const struct rec_volume_alarm *alarm)
 {
@@ -181,7 +181,7 @@ a_link_that_loses_is_named(void **state)
 		leaf = &frig_switch(&m.rig, cases[i].leaf)->node;
 		send_all(&m, 0, tag_make(0));
 		send_all(&m, 1000 * US, tag_make(1));
-		frig_link(&m.rig, cases[i].port)->loss = 0.6;
+		link_set_loss(frig_link(&m.rig, cases[i].port), 0.6);
 		frig_run(&m.rig, 2000 * US);
 		alarm = frig_record(leaf, REC_VOLUME_ALARM, 0);
 		assert_non_null(alarm);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What leaves when the budget is short: the relevant first, what waits within bounds, and what is lost is told. */
+/* What leaves when the budget is short: the relevant first, what waits within bounds, and what is lost is reported. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@
 #include "tests/unit/emulation/exporter_rig.h"
 #include "tests/unit/unit.h"
 
-#define RESERVE_BYTES (REC_REPORT_KINDS * sizeof(struct rec_gap)) /* of the bucket, for what is told at the end */
+#define RESERVE_BYTES (REC_REPORT_KINDS * sizeof(struct rec_gap)) /* of the bucket, for what is reported at the end */
 
 /* What the oldest record that node 0 reported last takes in a frame of its own, sent when nobody knows. */
 static uint64_t
@@ -268,6 +268,141 @@ no_span_of_time_has_more_than_the_budget(void **state)
 		}
 }
 
+/* @return the most bytes of any millisecond, from a frame or gap on */
+static uint64_t
+fullest_millisecond(const struct bench *b)
+{
+	struct sent *list;
+	uint32_t count = list_sent(b, &list);
+	uint64_t most_bytes = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t bytes = 0;
+
+		for (uint32_t j = i; j < count && list[j].time_ps < list[i].time_ps + PS_PER_MS; j++)
+			bytes += list[j].bytes;
+		most_bytes = bytes > most_bytes ? bytes : most_bytes;
+	}
+	free(list);
+	return most_bytes;
+}
+
+/*
+ * By default the bucket holds the budget of a millisecond, and what it is refilled with leaves in the same millisecond: it
+ * is the budget once all the same, with a frame and the gaps around it.
+ */
+static void
+no_millisecond_has_more_than_the_budget_and_a_frame(void **state)
+{
+	static const uint64_t budgets[] = { 1000, MB_A_SECOND, 10 * MB_A_SECOND, 20 * MB_A_SECOND, 30 * MB_A_SECOND };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(budgets); i++)
+		for (uint64_t seed = 1; seed <= 3; seed++) {
+			const struct exporter_config config = { .budget = budgets[i] };
+			uint64_t budget_bytes = budgets[i] / 1000;
+			struct bench b;
+
+			assert_int_equal(exporter_window_bytes(&config), budget_bytes + EXPORTER_BURST_MIN);
+			bench_open(&b, budgets[i], 0, 100000, -1);
+			bench_overload(&b, seed, 3 * PS_PER_US);
+			assert_in_range(fullest_millisecond(&b), budget_bytes * 9 / 10, budget_bytes + EXPORTER_BURST_MIN);
+			bench_close(&b);
+		}
+}
+
+#define FIRST_NODE 10 /* of the rig: its node 0 */
+
+/* Nodes 0 and 1 are switches of a pod. @return records that left, by node */
+static void
+run_policed(uint64_t switch_budget, uint64_t pod_budget, uint64_t *sent, uint64_t *dropped)
+{
+	static const bool is_switch[12] = { [FIRST_NODE] = true, [FIRST_NODE + 1] = true };
+	static const uint32_t pods[12] = { 0 };
+	const struct exporter_config config = { .switch_budget = switch_budget, .pod_budget = pod_budget };
+	size_t size_bytes, offset = sizeof(struct rec_stream);
+	const struct rec_hdr *hdr;
+	struct err err = { "" };
+	struct rec_end end;
+	struct bench b;
+	uint8_t *data;
+
+	bench_open_config(&b, &config, -1);
+	assert_int_equal(exporter_police(b.exporter, is_switch, pods, 12, &err), 0);
+	for (uint32_t i = 0; i < 200; i++) { /* node 0 reports four times what node 1 does */
+		bench_report(&b, i % 5 == 0, i % 7 == 0 ? REC_PORT_ROW : REC_DROP_ROW, i / 20 * 20 * PS_PER_NS);
+		if (i % 20 == 19)
+			bench_offer(&b, (i + 1) * PS_PER_NS);
+	}
+	end = bench_finish(&b, PS_PER_MS);
+	sent[0] = sent[1] = 0;
+	data = bench_records(&b, &size_bytes);
+	while ((hdr = bench_next(data, size_bytes, &offset)) != NULL)
+		if (hdr->node == FIRST_NODE || hdr->node == FIRST_NODE + 1)
+			sent[hdr->node - FIRST_NODE]++;
+	*dropped = end.dropped_records;
+	assert_int_equal(end.offered_records, 200);
+	assert_int_equal(end.sent_records + end.dropped_records, 200);
+	free(data);
+	bench_close(&b);
+}
+
+static void
+switches_and_pods_keep_to_their_own_budgets(void **state)
+{
+	uint64_t all[2], by_switch[2], by_pod[2], dropped;
+
+	(void)state;
+	run_policed(0, 0, all, &dropped);
+	assert_true(all[0] == 160 && all[1] == 40 && dropped == 0);
+	/* What node 0 alone has too much of. */
+	run_policed(1000, 0, by_switch, &dropped);
+	assert_true(by_switch[0] < all[0] && by_switch[1] == all[1]);
+	assert_int_equal(dropped, all[0] - by_switch[0]);
+	/* Of a pod both have to do with. */
+	run_policed(0, 1000, by_pod, &dropped);
+	assert_true(by_pod[0] != 0);
+	assert_true(by_pod[0] + by_pod[1] < by_switch[0] + by_switch[1]);
+	assert_int_equal(dropped, 200 - by_pod[0] - by_pod[1]);
+	run_policed(1000 * MB_A_SECOND, 1000 * MB_A_SECOND, by_pod, &dropped);
+	assert_true(dropped == 0);
+}
+
+/* The least relevant of a report goes first. */
+static void
+a_policed_report_keeps_what_is_relevant(void **state)
+{
+	static const bool is_switch[12] = { [FIRST_NODE] = true };
+	static const uint32_t pods[12] = { [FIRST_NODE] = BUDGET_NO_POD };
+	const struct exporter_config config = { .switch_budget = 1 };
+	size_t size_bytes, offset = sizeof(struct rec_stream);
+	uint64_t ports = 0, cells = 0;
+	const struct rec_hdr *hdr;
+	struct err err = { "" };
+	struct bench b;
+	uint8_t *data;
+
+	(void)state;
+	bench_open_config(&b, &config, -1);
+	assert_int_equal(exporter_police(b.exporter, is_switch, pods, 12, &err), 0);
+	for (uint32_t i = 0; i < 100; i++) {
+		bench_report(&b, 0, REC_MATRIX_ROW, 0);
+		if (i % 10 == 0)
+			bench_report(&b, 0, REC_PORT_ROW, 0);
+	}
+	bench_offer(&b, PS_PER_US);
+	bench_finish(&b, PS_PER_MS);
+	data = bench_records(&b, &size_bytes);
+	while ((hdr = bench_next(data, size_bytes, &offset)) != NULL) {
+		ports += hdr->type == REC_PORT_ROW;
+		cells += hdr->type == REC_MATRIX_ROW;
+	}
+	assert_int_equal(ports, 10);
+	assert_in_range(cells, 1, 99);
+	free(data);
+	bench_close(&b);
+}
+
 static void
 nothing_is_lost_uncounted(void **state)
 {
@@ -335,6 +470,9 @@ UNIT_TEST(exporter_budget)
 		cmocka_unit_test(no_more_waits_than_the_queue_holds),
 		cmocka_unit_test(what_the_queue_cannot_hold_is_reported),
 		cmocka_unit_test(no_span_of_time_has_more_than_the_budget),
+		cmocka_unit_test(no_millisecond_has_more_than_the_budget_and_a_frame),
+		cmocka_unit_test(switches_and_pods_keep_to_their_own_budgets),
+		cmocka_unit_test(a_policed_report_keeps_what_is_relevant),
 		cmocka_unit_test(nothing_is_lost_uncounted),
 	};
 

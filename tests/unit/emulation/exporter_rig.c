@@ -24,7 +24,14 @@
 void
 bench_open(struct bench *b, uint64_t budget, uint64_t burst_bytes, uint64_t queue_bytes, int socket_fd)
 {
-	struct exporter_config config = { .budget = budget, .burst_bytes = burst_bytes, .queue_bytes = queue_bytes };
+	const struct exporter_config config = { .budget = budget, .burst_bytes = burst_bytes, .queue_bytes = queue_bytes };
+
+	bench_open_config(b, &config, socket_fd);
+}
+
+void
+bench_open_config(struct bench *b, const struct exporter_config *config, int socket_fd)
+{
 	struct output_target targets[] = { { .ops = &output_recording }, { .ops = &output_analyzer, .fd = socket_fd } };
 	struct err err = { "" };
 	char dir[] = "/tmp/exporter-test-XXXXXX", path[sizeof(dir) + 16];
@@ -32,7 +39,7 @@ bench_open(struct bench *b, uint64_t budget, uint64_t burst_bytes, uint64_t queu
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/recording", dir);
 	targets[0].path = path;
-	b->exporter = exporter_create(&config, targets, socket_fd >= 0 ? 2 : 1, &err);
+	b->exporter = exporter_create(config, targets, socket_fd >= 0 ? 2 : 1, &err);
 	assert_string_equal(err.text, "");
 	assert_non_null(b->exporter);
 	b->fd = open(path, O_RDONLY);

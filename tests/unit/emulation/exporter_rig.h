@@ -23,8 +23,9 @@ struct bench {
  * Of so many bytes a second, a burst and a queue, 0 for no limit; with an analyzer behind socket_fd, -1 for none.
  */
 void bench_open(struct bench *b, uint64_t budget, uint64_t burst_bytes, uint64_t queue_bytes, int socket_fd);
+void bench_open_config(struct bench *b, const struct exporter_config *config, int socket_fd);
 void bench_close(struct bench *b);
-/* A record of any kind by node 0 or 1, filled with what tells it from its neighbours. */
+/* A record of any kind by node 0 or 1, filled with what distinguishes it from its neighbours. */
 void bench_report(struct bench *b, uint32_t node, uint16_t type, uint64_t time_ps);
 /* What was reported goes to the exporter, and time continues. */
 void bench_offer(struct bench *b, uint64_t now_ps);

@@ -65,12 +65,12 @@ without_a_budget_everything_passes_unchanged(void **state)
 	assert_int_equal(stats.reports, 10);
 	free(data);
 	data = bench_records(&b, &size_bytes);
-	/* 16 + 120 + 10 * (136 + 88 + 160 + 80 + 80) + 160 */
-	assert_int_equal(used, 5440);
-	assert_int_equal(size_bytes, 5744);
+	/* 16 + 120 + 10 * (232 + 88 + 160 + 80 + 80) + 160 */
+	assert_int_equal(used, 6400);
+	assert_int_equal(size_bytes, 6704);
 	assert_memory_equal(data + 16, &run, sizeof(run));
 	assert_memory_equal(data + 136, expected, used);
-	assert_memory_equal(data + 5576, &end, sizeof(end));
+	assert_memory_equal(data + 6536, &end, sizeof(end));
 	assert_int_equal(end.offered_bytes, stats.frame_bytes);
 	assert_int_equal(end.sent_bytes, stats.frame_bytes);
 	assert_int_equal(end.kept_bytes, stats.report_bytes);

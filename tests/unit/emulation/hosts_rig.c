@@ -17,7 +17,6 @@
 #include "common/units.h"
 #include "common/wire/record.h"
 #include "rxe-hosts/steps/engine.h"
-#include "rxe-hosts/steps/remote.h"
 #include "scenario/scenario.h"
 
 #define SCENARIO                                                                                                           \

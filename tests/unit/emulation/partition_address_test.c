@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where partitions listen, and who is told what is wrong with it. */
+/* Where partitions listen, and which of them reports what is wrong with it. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <sched.h>
@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
@@ -70,7 +71,7 @@ test_why_nobody_is_there(void **state)
 
 		assert_true(address_connect(places[i].address, &err) < 0);
 		if (strstr(err.text, places[i].why) == NULL)
-			fail_msg("%s: told is \"%s\"", places[i].address, err.text);
+			fail_msg("%s: reported is \"%s\"", places[i].address, err.text);
 	}
 }
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "emulation/partition/channel.h"
+#include "emulation/partition/rendezvous.h"
 #include "tests/unit/unit.h"
 
 struct pair {

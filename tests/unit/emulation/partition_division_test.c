@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "emulation/partition/division.h"
+#include "emulation/partition/boundary.h"
 #include "tests/unit/unit.h"
 
 #define FAT_TREE "topology = { kind = \"fat-tree\"; k = 8; rate = \"100Gbps\"; delay = \"2us\"; }; "

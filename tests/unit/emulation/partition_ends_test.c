@@ -16,6 +16,7 @@
 #include "common/clock.h"
 #include "common/interrupt.h"
 #include "common/units.h"
+#include "emulation/emulation.h"
 #include "tests/unit/emulation/partition_rig.h"
 #include "tests/unit/unit.h"
 
@@ -23,7 +24,7 @@
 
 static const struct partition_bye complete = { .reason = REC_END_COMPLETE, .node = REC_NONE };
 
-/* One that has said all and is gone is not lost, though it cannot be told anything any more. */
+/* A peer that has sent all and is gone is not lost, though nothing can be sent to it any more. */
 static void
 test_gone_after_bye(void **state)
 {
@@ -61,7 +62,7 @@ test_gone(void **state)
 	rig_close(&rig);
 }
 
-/* One that takes nothing is lost once 64 MB wait for it, and why is told. */
+/* A peer that reads nothing is lost once 64 MB wait for it, and the reason is reported. */
 static void
 test_takes_nothing(void **state)
 {
@@ -141,7 +142,7 @@ test_reported_over_tcp(void **state)
 	rig_close(&rig);
 }
 
-/* The first lets each go that has told all. */
+/* The first releases each that has sent all. */
 static void
 test_first_lets_go(void **state)
 {

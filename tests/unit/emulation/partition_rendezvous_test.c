@@ -50,7 +50,7 @@ visitor(const char *address)
 			fd = address_connect(address, &err);
 		}
 		pause();
-		_exit(0);
+		unit_exit(0);
 	}
 	assert_true(pid > 0);
 	return pid;
@@ -70,7 +70,7 @@ no_descriptor_for_another_partition_is_reported(void **state)
 	struct err err = { 0 };
 	uint64_t begin_ns;
 	int next, ret;
-	pid_t pid;
+	pid_t pids[PARTITION_MAX], pid;
 
 	(void)state;
 	assert_non_null(mkdtemp(dir));
@@ -84,7 +84,7 @@ no_descriptor_for_another_partition_is_reported(void **state)
 	few.rlim_cur = (rlim_t)next + 2; /* the listener's, and its lock's */
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
 	begin_ns = clock_now_ns();
-	ret = rendezvous_run(&rendezvous, channels, &err);
+	ret = transport_stream.rendezvous(&rendezvous, channels, pids, &err);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 	kill(pid, SIGKILL);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "emulation/partition/partition.h"
 #include "emulation/partition/partition_peers.h"
 
 #define RIG_PARTITIONS 3
@@ -22,7 +23,7 @@ void rig_close(struct rig *rig);
 /* What another partition says, in blocking writes. @return false: nobody takes it */
 bool rig_send(int fd, enum partition_type type, const void *body, size_t size);
 
-/* It tells what became of its nodes: nothing. */
+/* It reports what became of its nodes: nothing. */
 void rig_send_done(const struct rig *rig, int fd);
 
 /* Another partition that hears all that is said to it, in a thread. */

@@ -56,7 +56,7 @@ expect_order(int fd)
 }
 
 /*
- * At an epoch's end, hosts may still tell of what happened since they were asked last: who follows the run waits for
+ * At an epoch's end, hosts may still report what happened since they were asked last: who follows the run waits for
  * that.
  */
 static void

@@ -25,6 +25,7 @@
 	"flows = ( { src = \"a\"; dst = \"c\"; sport = 20001; bytes = \"1MB\"; }, { src = \"b\"; dst = \"c\"; "            \
 	"sport = 20002; bytes = \"1MB\"; } );\n"
 #define WITHOUT_WINDOW TWO_TO_ONE "host = { window = \"none\"; };\n"
+#define NS3 "--set switch.profile=ns3 --set host.profile=ns3 "
 #define ONE                                                                                                                \
 	"topology = { kind = \"explicit\"; hosts = [ \"a\", \"b\" ]; switches = [ \"s\" ]; rate = \"10Gbps\"; delay = "    \
 	"\"1us\"; links = ( \"a s\", \"b s 10Gbps 5ms\" ); };\n"                                                           \
@@ -103,6 +104,17 @@ expect(const char *text, const char *sets, const char *check, bool inert, const 
 		fail_msg("%s does not help: %s", f->remedy, of(&again, check)->text);
 }
 
+/* The remedy of a check is this one, and helps. */
+static void
+expect_remedy(const char *text, const char *sets, const char *check, const char *remedy)
+{
+	struct found found;
+
+	expect(text, sets, check, false, "");
+	look(text, sets, &found);
+	assert_string_equal(of(&found, check)->remedy, remedy);
+}
+
 static void
 expect_none(const char *text, const char *sets)
 {
@@ -117,25 +129,25 @@ expect_none(const char *text, const char *sets)
 static void
 ecn_behind_pfc(void **state)
 {
-	expect(WITHOUT_WINDOW, "", "ecn-behind-pfc", true,
+	expect(WITHOUT_WINDOW, NS3, "ecn-behind-pfc", true,
 	       "host.cc = \"dcqcn\" cannot act: at 1 of the 1 ports that several ingresses fill, PFC pauses before ECN "
 	       "marks. "
 	       "s:3, with 2 of them busy: XOFF at 68096 B each, which are 136192 B in its queue; kmin 400000 B");
-	expect(WITHOUT_WINDOW "switch = { pfc = { model = \"static\"; }; };", "", "ecn-behind-pfc", true,
+	expect(WITHOUT_WINDOW "switch = { pfc = { model = \"static\"; }; };", NS3, "ecn-behind-pfc", true,
 	       "XOFF at 69632 B each");
-	expect_none(WITHOUT_WINDOW, "--set host.cc=swift");
-	expect_none(TWO_TO_ONE, "--set switch.profile=auto --set host.profile=auto");
-	expect_none(WITHOUT_WINDOW, "--set switch.ecn.kmin=136191");
-	expect(WITHOUT_WINDOW, "--set switch.ecn.kmin=136192", "ecn-behind-pfc", true, "kmin 136192 B");
+	expect_none(WITHOUT_WINDOW, NS3 "--set host.cc=swift");
+	expect_none(TWO_TO_ONE, "");
+	expect_none(WITHOUT_WINDOW, NS3 "--set switch.ecn.kmin=136191");
+	expect(WITHOUT_WINDOW, NS3 "--set switch.ecn.kmin=136192", "ecn-behind-pfc", true, "kmin 136192 B");
 }
 
 /* Two windows of 50 kB cannot make a queue of 400 kB. */
 static void
 ecn_behind_windows(void **state)
 {
-	expect(TWO_TO_ONE "switch = { buffer = \"32MB\"; };", "--set host.window=50000", "ecn-behind-window", true,
+	expect(TWO_TO_ONE "switch = { buffer = \"32MB\"; };", NS3 "--set host.window=50000", "ecn-behind-window", true,
 	       "s:3, of 2 flows: at most 110348 B in flight; kmin 400000 B");
-	expect_none(TWO_TO_ONE "switch = { buffer = \"32MB\"; };", "--set host.window=200000");
+	expect_none(TWO_TO_ONE "switch = { buffer = \"32MB\"; };", NS3 "--set host.window=200000");
 }
 
 static void
@@ -152,7 +164,8 @@ nothing_to_mark(void **state)
 static void
 timer_below_the_round_trip(void **state)
 {
-	expect(ONE, "", "timer-below-rtt", false, "host.timeout is 4ms, and the longest round trip without queues 10.00");
+	expect(ONE, "--set host.timeout=4ms", "timer-below-rtt", false,
+	       "host.timeout is 4ms, and the longest round trip without queues 10.00");
 }
 
 static void
@@ -164,6 +177,48 @@ headroom_rows_that_are_short(void **state)
 	expect(WITHOUT_WINDOW, row, "headroom-short", false,
 	       "(100Gbps, 1us) has 20480 B and is short by 23 KiB: the cable needs");
 	expect_none(WITHOUT_WINDOW, "--set 'switch.pfc.headrooms=[ \"100Gbps 300m 60000\" ]' --set switch.buffer=32MB");
+	/* The row that is taken is the one that is short: the shortest cable that is long enough. */
+	expect_remedy(WITHOUT_WINDOW
+		      "switches = ( { names = [ \"s\" ]; buffer = \"32MB\"; pfc = { headrooms = ( \"100Gbps 40m 9KB\", "
+		      "\"100Gbps 300m 20KB\", \"100Gbps 2000m 9KB\" ); }; } );\n",
+		      "", "headroom-short", "--set 'switches.[0].pfc.headrooms.[1]=\"100Gbps 300m 43462\"'");
+}
+
+/* Remedies are of the switch that needs them. */
+static void
+a_switch_of_its_own_has_its_own_remedy(void **state)
+{
+	const char *two =
+		"topology = { kind = \"explicit\"; hosts = [ \"a\", \"b\", \"c\", \"d\", \"e\", \"f\" ]; switches = [ "
+		"\"s\", \"t\" ]; rate = \"100Gbps\"; delay = \"1us\"; links = ( \"a s\", \"b s\", \"c s\", \"d t\", \"e "
+		"t\", "
+		"\"f t\", \"s t 400Gbps\" ); };\nflows = ( { src = \"a\"; dst = \"c\"; sport = 20001; bytes = \"1MB\"; }, "
+		"{ src = "
+		"\"b\"; dst = \"c\"; sport = 20002; bytes = \"1MB\"; }, { src = \"d\"; dst = \"f\"; sport = 20003; bytes = "
+		"\"1MB\"; }, { src = \"e\"; dst = \"f\"; sport = 20004; bytes = \"1MB\"; } );\nswitches = ( { names = [ "
+		"\"t\" "
+		"]; buffer = \"2MB\"; ecn = { kmin = \"2MB\"; kmax = \"4MB\"; }; } );\n";
+	struct found found;
+
+	(void)state;
+	expect(two, "", "ecn-behind-pfc", false, "at 1 of the 2 ports that several ingresses fill");
+	look(two, "", &found);
+	assert_non_null(strstr(of(&found, "ecn-behind-pfc")->remedy, "--set switches.[0].buffer="));
+}
+
+/* Two cables of 400 us: 3 x 100 Gbps x 400 us, 15 MB each, and a short one. */
+static void
+a_chip_too_small_for_its_cables(void **state)
+{
+	const char *text = "topology = { kind = \"explicit\"; hosts = [ \"a\", \"b\", \"c\" ]; switches = [ \"s\" ]; "
+			   "rate = \"100Gbps\"; delay = \"400us\"; links = ( \"a s\", \"b s\", \"c s\" ); };\n"
+			   "flows = ( { src = \"a\"; dst = \"c\"; sport = 20001; bytes = \"1MB\"; }, { src = \"b\"; dst "
+			   "= \"c\"; sport = 20002; bytes = \"1MB\"; } );\n";
+
+	expect(text, "", "buffer-short", false,
+	       "of s, of 1 such switches, leaves nothing of the profile's buffer of 32712448B: it has ");
+	expect(text, "--set switch.profile=trident3", "buffer-short", false, "of s, ");
+	expect_none(text, NS3 "--set host.cc=none");
 }
 
 static void
@@ -171,6 +226,39 @@ data_in_a_lossy_class(void **state)
 {
 	expect(TWO_TO_ONE, "--set host.data_prio=5 --set switch.buffer=32MB", "lossy-class", false,
 	       "data of a to c is in class 5, which has no PFC");
+}
+
+static void
+single_ports_that_do_not_fit(void **state)
+{
+	(void)state;
+	expect(TWO_TO_ONE, "--set 'switches.[0].names=[ \"s\" ]' --set switches.[0].pfc.enabled=false", "lossy-port", false,
+	       "data of a to c in class 3, which has PFC elsewhere, enters s:1, where it has none: what does not fit is "
+	       "lost; "
+	       "so it is at 1 more ports");
+	expect(TWO_TO_ONE, "--set 'ports.[0].names=[ \"s:2\" ]' --set 'ports.[0].pfc.priorities=[ \"4\" ]'", "lossy-port",
+	       false, "enters s:2");
+	expect(TWO_TO_ONE, "--set 'ports.[0].names=[ \"s:3\" ]' --set ports.[0].mtu=1000", "mtu-short", false,
+	       "more than the MTU of s:3 lets pass (mtu 1000)");
+	expect_none(TWO_TO_ONE, "--set 'ports.[0].names=[ \"s:3\" ]' --set ports.[0].mtu=1500 --set host.cc=none");
+}
+
+static void
+class_maps_that_lead_astray(void **state)
+{
+	(void)state;
+	expect(TWO_TO_ONE, "--set 'switch.class_map=[ \"24:1\", \"40:4\" ]'", "class-map-lossy", false,
+	       "data of a to c is in class 3, which has PFC; class_map at s:1 leads it into class 1, which has none: what "
+	       "does "
+	       "not fit is lost; so it is at 1 more ports");
+	expect(TWO_TO_ONE,
+	       "--set 'switch.pfc.priorities=[ \"3\", \"4\" ]' --set 'ports.[0].names=[ \"s:2\" ]' --set "
+	       "'ports.[0].class_map=[ \"24:4\" ]'",
+	       "class-map-differs", false,
+	       "data of b to c enters s:2 in class 4 by its class_map, and waits in another class in front of it: a PAUSE "
+	       "of "
+	       "class 4 does not hold it back");
+	expect_none(TWO_TO_ONE, "--set 'switch.class_map=[ \"24:3\", \"40:4\" ]'");
 }
 
 static void
@@ -184,6 +272,10 @@ buffers_in_a_circle(void **state)
 	       "", "buffer-circle", false, "a circle of 5 buffers");
 }
 
+#define LEAVES(more)                                                                                                       \
+	"topology = { kind = \"leaf-spine\"; leaves = 2; spines = 2; hosts_per_leaf = 4; rate = \"100Gbps\"; " more        \
+	" };\nflows = ( { src = \"h0\"; dst = \"h1\"; sport = 20001; bytes = \"1MB\"; } );\n"
+
 static void
 more_hosts_than_uplinks(void **state)
 {
@@ -194,6 +286,44 @@ more_hosts_than_uplinks(void **state)
 
 	expect(text, "", "oversubscription", false,
 	       "hosts can send 2.00 times what leaves their switch: at l0, of 2 such, 400Gbps of hosts above 200Gbps");
+	expect_remedy(LEAVES(""), "", "oversubscription", "--set topology.uplink_rate=200000Mbps");
+	expect_remedy(LEAVES("oversubscription = 2.0;"), "", "oversubscription", "--set topology.oversubscription=1.0");
+	expect_none(LEAVES("uplink_rate = \"200Gbps\";"), "--set host.cc=none");
+}
+
+#define POOLS(pool, profile, more)                                                                                         \
+	TWO_TO_ONE "switch = { buffer_pool = ( " pool " ); buffer_profile = ( { name = \"p\"; pool = \"l\"; " profile      \
+		   " } ); buffer_pg = ( \"3 p\" ); " more " };\n"
+
+/* At 100 Gbps and 1 us a cable needs 43,462 B; three groups of 44,000 B. */
+static void
+pools_and_profiles(void **state)
+{
+	(void)state;
+	expect(POOLS("{ name = \"l\"; type = \"ingress\"; size = \"10MB\"; }", "xoff = 8000;", ""), "", "headroom-short",
+	       false, "buffer_profile \"p\" has xoff 8000 B and is short by");
+	expect(POOLS("{ name = \"l\"; type = \"ingress\"; size = \"10MB\"; mode = \"dynamic\"; xoff = 60000; }",
+		     "xoff = 44000;", ""),
+	       "", "headroom-oversubscribed", false,
+	       "the groups of pool \"l\" of s may need 132000 B of shared headroom when all are paused at once; it has "
+	       "60000 B");
+	expect(POOLS("{ name = \"l\"; type = \"ingress\"; size = \"10MB\"; }", "xoff = 44000; size = 1000;",
+		     "buffer = 9000000;"),
+	       "", "pools-oversubscribed", false, "ingress pools, reserves and headroom of s take");
+	expect(POOLS("{ name = \"l\"; type = \"ingress\"; size = \"100KB\"; }", "xoff = 44000;", ""), "", "ecn-behind-pfc",
+	       true, "PFC pauses before ECN marks");
+	expect(TWO_TO_ONE "switch = { buffer_pool = ( { name = \"l\"; type = \"ingress\"; size = \"10MB\"; }, { name = "
+			  "\"e\"; type = \"egress\"; size = \"1MB\"; mode = \"static\"; } ); buffer_profile = ( { "
+			  "name = \"p\"; "
+			  "pool = \"l\"; xoff = 44000; }, { name = \"q\"; pool = \"e\"; static_th = \"1MB\"; } ); "
+			  "buffer_pg = ( \"3 p\" ); buffer_queue = ( \"3 q\" ); };\n",
+	       "", "lossless-queue-short", false,
+	       "class 3 has PFC, and its queue at s:1 may hold 1000000 B by buffer_profile \"q\", where the ingresses hold "
+	       "up to "
+	       "10132000 B");
+	expect_none(POOLS("{ name = \"l\"; type = \"ingress\"; size = \"10MB\"; mode = \"dynamic\"; xoff = 132000; }",
+			  "xoff = 44000;", "buffer = 11000000;"),
+		    "");
 }
 
 UNIT_TEST(preflight)
@@ -201,10 +331,15 @@ UNIT_TEST(preflight)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ecn_behind_pfc),
 		cmocka_unit_test(ecn_behind_windows),
+		cmocka_unit_test(pools_and_profiles),
 		cmocka_unit_test(nothing_to_mark),
 		cmocka_unit_test(timer_below_the_round_trip),
 		cmocka_unit_test(headroom_rows_that_are_short),
+		cmocka_unit_test(a_switch_of_its_own_has_its_own_remedy),
+		cmocka_unit_test(a_chip_too_small_for_its_cables),
 		cmocka_unit_test(data_in_a_lossy_class),
+		cmocka_unit_test(single_ports_that_do_not_fit),
+		cmocka_unit_test(class_maps_that_lead_astray),
 		cmocka_unit_test(buffers_in_a_circle),
 		cmocka_unit_test(more_hosts_than_uplinks),
 	};

@@ -9,7 +9,9 @@
 
 #include "common/array.h"
 #include "common/units.h"
-#include "emulation/report_rate.h"
+#include "common/wire/detection.h"
+#include "emulation/preflight.h"
+#include "rxe-hosts/agent/agent.h"
 #include "tests/unit/unit.h"
 
 static void
@@ -24,20 +26,26 @@ fastest_collective_counts(void **state)
 		{ .schedule = &large, .enabled = true, .expect_ps = 0 },
 	};
 	const struct plan plan = { .collectives = collectives, .ncollectives = ARRAY_LEN(collectives) }, none = { 0 };
-	struct report_rate rate = report_rate_of(&plan);
+	const struct detection_config keeps = { .policy = REC_POLICY_VEDRFOLNIR };
+	const struct detection_config off = { .policy = REC_POLICY_OFF, .transfer = true };
+	const struct detection_config hands_over = { .policy = REC_POLICY_VEDRFOLNIR, .transfer = true };
+	struct report_rate rate = report_rate_of(&plan, &off);
 
 	assert_int_equal(rate.collective, 1);
 	assert_int_equal(rate.bytes_per_s, 10 * REPORT_STEP_BYTES * 1000);
-	assert_int_equal(report_rate_of(&none).bytes_per_s, 0);
+	assert_int_equal(report_rate_of(&plan, &keeps).bytes_per_s, rate.bytes_per_s);
+	assert_int_equal(report_rate_of(&plan, &hands_over).bytes_per_s,
+			 10 * (REPORT_STEP_BYTES + REPORT_HANDED_OVER_BYTES) * 1000);
+	assert_int_equal(report_rate_of(&none, &hands_over).bytes_per_s, 0);
 }
 
 static void
 budget_has_room_and_two_digits(void **state)
 {
-	assert_int_equal(report_rate_budget(1000000000), 1200000000);
-	assert_int_equal(report_rate_budget(3333333333), 4000000000);
-	assert_int_equal(report_rate_budget(3400000000), 4100000000);
-	assert_int_equal(report_rate_budget(50), 60);
+	assert_int_equal(report_rate_budget(1000000000), 1500000000);
+	assert_int_equal(report_rate_budget(3333333333), 5000000000);
+	assert_int_equal(report_rate_budget(3410000000), 5200000000);
+	assert_int_equal(report_rate_budget(50), 75);
 	assert_int_equal(report_rate_budget(0), 0);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The stream's two ends when one of them is stopped: whoever cannot wait does not, and what is lost is told. */
+/* The stream's two ends when one of them is stopped: an end that cannot wait does not, and what is lost is reported. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -24,7 +24,7 @@
 #include "tests/unit/unit.h"
 
 #define BUFFER_BYTES output_analyzer.cap_bytes
-#define FRAME_BYTES (sizeof(struct rec_hdr) + 2)                        /* of a poll of which there is nothing to tell */
+#define FRAME_BYTES (sizeof(struct rec_hdr) + 2)                        /* of a poll without anything to report */
 #define DISK_RECORDS (5 * output_recording.cap_bytes / 4 / FRAME_BYTES) /* more than waits for a disk */
 #define RECORDS (3 * BUFFER_BYTES / FRAME_BYTES)
 #define STUCK_S 25 /* a call that waits for what is stopped ends the test */
@@ -103,7 +103,7 @@ struct found {
 	bool ended;
 };
 
-/* Every record is whole, those that are missing were told of before the next one. */
+/* Every record is whole, those that are missing were reported before the next one. */
 static struct found
 read_stream(const uint8_t *data, size_t size)
 {

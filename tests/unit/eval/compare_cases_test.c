@@ -20,6 +20,7 @@
 #include "plugin/bounds.h"
 #include "scenario/scenario.h"
 #include "tests/unit/unit.h"
+#include "workload/plan.h"
 
 #define LEAST_CASES 500
 #define LEAST_OF_A_FAULT 15

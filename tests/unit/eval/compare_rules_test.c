@@ -13,7 +13,8 @@
 
 #include "common/array.h"
 #include "dpswitch/faults/fault.h"
-#include "eval/compare/summary.h"
+#include "eval/bootstrap.h"
+#include "eval/compare/score.h"
 #include "rxe-hosts/faults/host_faults.h"
 #include "scenario/scenario.h"
 #include "tests/unit/unit.h"
@@ -190,10 +191,10 @@ intervals_are_wilsons(void **state)
 	double low, high;
 
 	(void)state;
-	compare_interval((struct compare_share){ 81, 263 }, &low, &high);
+	wilson_interval(81, 263, &low, &high);
 	assert_in_range((int)(1e4 * low + 0.5), 2552, 2554);
 	assert_in_range((int)(1e4 * high + 0.5), 3661, 3663);
-	compare_interval((struct compare_share){ 0, 20 }, &low, &high);
+	wilson_interval(0, 20, &low, &high);
 	assert_true(low == 0);
 	assert_in_range((int)(1e4 * high + 0.5), 1610, 1612);
 }

@@ -15,6 +15,7 @@
 #include "eval/counterfactual.h"
 #include "scenario/scenario.h"
 #include "tests/unit/unit.h"
+#include "workload/workload.h"
 
 #define CASES 60
 
@@ -113,6 +114,7 @@ score(const double *shapley_ns, const double *claimed_ns, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		truth.costs[i].shapley_ns = truth.costs[i].regained_ns = shapley_ns[i];
 		truth.costs[i].has_effect = rerun_is_effect(&c, truth.base_ns, shapley_ns[i]);
+		truth.costs[i].has_none = !truth.costs[i].has_effect;
 		claims.ns[i] = claimed_ns[i];
 		claims.named[i] = claimed_ns[i] > 0;
 	}

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "eval/family.h"
+#include "eval/case.h"
 #include "eval/place.h"
 #include "scenario/scenario.h"
 #include "tests/unit/unit.h"

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "common/array.h"
-#include "eval/family.h"
+#include "eval/case.h"
 #include "eval/place.h"
 #include "scenario/scenario.h"
 #include "tests/unit/unit.h"
@@ -265,10 +265,11 @@ imbalanced_ports_have_an_idle_equal(void **state)
 {
 	struct case_source source;
 	struct scenario *network = load(shape_find("halving-doubling"), &source);
+	const uint32_t seeds = unit_wide(6, 20, "seeds of imbalanced ports");
 	uint32_t found = 0;
 
 	(void)state;
-	for (uint32_t seed = 0; seed < 20; seed++) {
+	for (uint32_t seed = 0; seed < seeds; seed++) {
 		struct eval_case c;
 		json_t *ports;
 

@@ -15,8 +15,8 @@
 #include <cmocka.h>
 
 #include "common/clock.h"
+#include "eval/eval.h"
 #include "eval/store.h"
-#include "eval/variant.h"
 #include "tests/unit/unit.h"
 
 static char path[] = "/tmp/rocelab-store-XXXXXX";

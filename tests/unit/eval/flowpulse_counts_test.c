@@ -13,7 +13,6 @@
 
 #include "common/record/frame.h"
 #include "common/wire/record.h"
-#include "eval/flowpulse/score.h"
 #include "eval/flowpulse/study.h"
 #include "tests/unit/unit.h"
 

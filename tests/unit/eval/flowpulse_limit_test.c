@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "common/prng.h"
-#include "eval/flowpulse/experiments.h"
+#include "eval/flowpulse/study.h"
 #include "telemetry/volumes/detect.h"
 #include "tests/unit/unit.h"
 
@@ -174,7 +174,7 @@ an_unknown_port_by_simulation(void **state)
 	for (int t = 0; t < TRIALS; t++)
 		found += after[t] > before[(int)(TRIALS * (1 - PATHS * rate))];
 	assert_float_equal(limit_power_any(&random_fabric, rate, drop, TRIALS), (double)found / TRIALS, 0.03);
-	/* Whoever is told the port finds hardly more, at its share of the rate. */
+	/* A detector that knows the port finds hardly more, at its share of the rate. */
 	assert_float_equal(limit_power(&random_fabric, rate, drop), (double)found / TRIALS, 0.05);
 }
 

@@ -13,8 +13,7 @@
 
 #include "common/array.h"
 #include "common/prng.h"
-#include "eval/flowpulse/experiments.h"
-#include "eval/flowpulse/score.h"
+#include "eval/flowpulse/study.h"
 #include "tests/unit/unit.h"
 
 #define ROWS 8
@@ -165,6 +164,8 @@ noise_is_learned_beside_a_fault(void **state)
 		double after, ratio;
 	} cases[] = { { 16, 13, 0, 1.17 }, { 16, 13, 0.5, 1.06 }, { 4, 50, 0, 1.33 }, { 4, 50, 0.5, 1.07 } };
 
+	const uint32_t seeds = unit_wide(6, 60, "faults beside which noise is learned");
+
 	(void)state;
 	for (size_t c = 0; c < ARRAY_LEN(cases); c++) {
 		const struct limit_fabric fabric = { .paths = cases[c].paths, .packets = PACKETS, .is_random = true };
@@ -175,7 +176,7 @@ noise_is_learned_beside_a_fault(void **state)
 
 		for (uint32_t row = 0; row < ROWS; row++)
 			faults[row] = (struct fp_fault){ row, (row + 3) % cases[c].paths, drop };
-		for (uint64_t seed = 0; seed < 30; seed++) {
+		for (uint64_t seed = 0; seed < seeds; seed++) {
 			struct fp_grid *grid = make_grid_of(cases[c].paths, seed, cases[c].iterations, true, faults, ROWS);
 			struct fp_outcomes t = outcomes(&method, grid, faults, ROWS, -1);
 
@@ -235,7 +236,7 @@ pooled_iterations_find_less(void **state)
 
 /*
  * Counts judged again: two senders of one leaf, of which one lacks 0.75 %: too little for the threshold, and the others
- * tell whose.
+ * show whose.
  */
 static void
 other_detectors_are_replayed(void **state)

@@ -12,12 +12,10 @@
 #include <cmocka.h>
 
 #include "eval/odd/odd.h"
-#include "eval/suspect.h"
 #include "scenario/scenario.h"
 #include "tests/unit/unit.h"
+#include "twin/rerun/suspect.h"
 
-#define SEEDS 40
-#define SUSPECTED 6 /* seeds whose suspects are listed */
 #define SCALE 0.1
 
 static char path[] = "/tmp/rocelab-odd-XXXXXX";
@@ -68,23 +66,63 @@ count_suspects(void)
 static void
 every_seed_has_a_case_of_every_group(void **state)
 {
+	const uint32_t seeds = unit_wide(6, 200, "seeds of odd cases"), suspected = seeds / 6;
+
 	(void)state;
 	for (const struct odd_group *group = odd_groups; group->name != NULL; group++) {
 		uint32_t with = 0;
 
-		for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		for (uint64_t seed = 1; seed <= seeds; seed++) {
 			size_t suspects;
 
 			make(group->name, seed);
 			assert_true(made.span_ns > 0);
-			if (seed > SUSPECTED)
+			if (seed > suspected)
 				continue;
-			suspects = count_suspects();
+			suspects = count_suspects() + (made.remedy[0] != '\0');
 			assert_true(suspects <= SUSPECT_MAX);
 			with += suspects > 0;
 		}
-		assert_true(with >= (strcmp(group->name, "window") == 0 ? 1 : SUSPECTED));
+		if (group->clean_of != NULL)
+			assert_int_equal(with, 0);
+		else
+			assert_true(with >= (strcmp(group->name, "window") == 0 ? suspected / 10 : suspected));
 	}
+}
+
+/* The same network and collective, to the digit, where no setting is the cause. */
+static void
+a_clean_case_is_the_same_without_its_cause(void **state)
+{
+	static struct odd_case whole;
+	const char *of, *clean;
+
+	(void)state;
+	for (const struct odd_group *group = odd_groups; group->name != NULL; group++) {
+		if (group->clean_of == NULL || strcmp(group->clean_of, "timers") == 0)
+			continue;
+		make(group->clean_of, 9);
+		whole = made;
+		make(group->name, 9);
+		of = strstr(whole.head, "topology = ");
+		clean = strstr(made.head, "topology = ");
+		assert_non_null(of);
+		assert_non_null(clean);
+		assert_string_equal(of, clean);
+		assert_true(whole.lists[ODD_FLOWS].count + whole.lists[ODD_FAULTS].count > 0);
+		assert_int_equal(made.lists[ODD_FLOWS].count + made.lists[ODD_FAULTS].count, 0);
+	}
+}
+
+static void
+a_setting_may_be_the_cause(void **state)
+{
+	(void)state;
+	make("timers", 4);
+	assert_memory_equal(made.remedy, "host.timeout=", strlen("host.timeout="));
+	assert_null(strstr(made.head, made.remedy + strlen("host.timeout=")));
+	make("timers-clean", 4);
+	assert_string_equal(made.remedy, "");
 }
 
 static void
@@ -131,6 +169,8 @@ UNIT_TEST(odd_cases)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_seed_has_a_case_of_every_group),
 		cmocka_unit_test(a_seed_makes_the_same_again),
+		cmocka_unit_test(a_clean_case_is_the_same_without_its_cause),
+		cmocka_unit_test(a_setting_may_be_the_cause),
 		cmocka_unit_test(scale_is_of_bytes_and_time),
 		cmocka_unit_test(groups_are_found_by_name),
 	};

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "eval/odd/run.h"
+#include "eval/odd/odd.h"
 #include "tests/unit/unit.h"
 
 #define MS 1e6
@@ -23,9 +23,9 @@
 static struct suspect at[] = {
 	{ .kind = "flow", .name = "x->y/1>4791" },   { .kind = "fault", .name = "loss@l0:5" },
 	{ .kind = "fault", .name = "blackhole@s1" }, { .kind = "fault", .name = "slow-host@h4" },
-	{ .kind = "fault", .name = "delay@l1:2" },
+	{ .kind = "fault", .name = "delay@l1:2" },   { .kind = "remedy", .name = "host.timeout=67ms" },
 };
-static struct suspects suspects = { .at = at, .count = 5 };
+static struct suspects suspects = { .at = at, .count = 6 };
 static struct rerun_truth truth;
 
 static int
@@ -197,12 +197,85 @@ half_sure_is_not_sure(void **state)
 	assert_true(marks(INNOCENT).confidence == -1);
 }
 
+static void
+a_setting_is_named_wherever_it_is(void **state)
+{
+	(void)state;
+	regain((const double[]){ 0, 0, 0, 0 }, 5);
+	truth.costs[5].regained_ns = 5 * MS;
+	assert_grade(FINDINGS(AT("timer-too-short", "h7")), ODD_RIGHT);
+	assert_grade(FINDINGS(AT("packet-loss", "h7")), ODD_WRONG);
+}
+
+static void
+the_cause_of_a_consequence_is_named(void **state)
+{
+	(void)state;
+	regain((const double[]){ 0, 5, 0, 0 }, 5);
+	assert_grade(FINDINGS("{ 'type': 'packet-loss', 'root': 'l0:5', 'flows': [], 'without_effect': true, " COSTS(
+			     "0", "0") " }," QUEUE("a->b/9>4791")),
+		     ODD_WRONG);
+	assert_grade(FINDINGS("{ 'type': 'packet-loss', 'root': 'l0:5', 'flows': [], 'without_effect': true, " COSTS(
+			     "0", "0") " }, { 'type': 'flow-contention', 'root': 's:1', 'flows': ['a->b/9>4791'], "
+				       "'consequence_of': 0, " COSTS("0", "2000000") " }"),
+		     ODD_RIGHT);
+}
+
+#define FAULT(type, root)                                                                                                  \
+	"{ 'type': '" type "', 'root': '" root "', 'flows': [], 'fault': true, " COSTS("0", "2000000") " }"
+
+static void
+the_gravest_errors_are_marked(void **state)
+{
+	(void)state;
+	regain((const double[]){ 5, 0, 0, 0 }, 5);
+	assert_true(marks(INNOCENT).acquitted);
+	regain((const double[]){ 5, 0, 0, 5 }, 10); /* the network is innocent of a host that is late */
+	assert_false(marks("'network': { 'innocent': true }, 'findings': [" AT("slow-host", "h4") "]").acquitted);
+	regain((const double[]){ 5, 0, 0, 0 }, 5);
+	assert_false(marks(NONE).acquitted);
+	assert_false(marks(FINDINGS(QUEUE("x->y/1>4791"))).false_fault);
+	assert_true(marks(FINDINGS(QUEUE("x->y/1>4791") "," FAULT("path-delay", "l5:1"))).false_fault);
+	regain((const double[]){ 0, 0, 0, 0 }, 0);
+	assert_false(marks(INNOCENT).acquitted);
+	assert_true(marks(FINDINGS(FAULT("path-delay", "l5:1"))).false_fault);
+	regain((const double[]){ 0, 5, 0, 0 }, 5);
+	assert_false(marks(FINDINGS(FAULT("packet-loss", "l0:5"))).false_fault);
+}
+
+/* Of two root causes one is right; what explains nothing is none. */
+static void
+root_causes_are_marked_with_their_confidence(void **state)
+{
+	struct odd_marks marked;
+
+	(void)state;
+	regain((const double[]){ 5, 0.01, 0, 0 }, 5);
+	marked = marks(
+		FINDINGS("{ 'type': 'flow-contention', 'root': 's:1', 'flows': ['x->y/1>4791'], 'confidence': 0.9, " COSTS(
+			"0", "2000000") " }, { 'type': 'packet-loss', 'root': 'l0:5', 'flows': [], 'confidence': "
+					"0.3, " COSTS("0", "2000000") " }, { 'type': 'slow-host', 'root': 'h4', 'flows': "
+								      "[], 'confidence': 0.8, " COSTS("0", "9") " }"));
+	assert_int_equal(marked.nfindings, 2);
+	assert_true(marked.findings[0].right && marked.findings[0].confidence == 0.9);
+	assert_true(!marked.findings[1].right && marked.findings[1].confidence == 0.3);
+	/* the job's own contention is right beside a cause that had to be named */
+	assert_true(marks(FINDINGS(QUEUE("x->y/1>4791") "," QUEUE("a->b/9>4791"))).findings[1].right);
+	assert_false(marks(FINDINGS(QUEUE("a->b/9>4791"))).findings[0].right);
+}
+
 UNIT_TEST(odd_grade)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_cost_time_is_named), cmocka_unit_test(what_cost_nothing_is_not),
-		cmocka_unit_test(place_and_kind_count),    cmocka_unit_test(of_causes_that_hide_each_other_one_is_named),
+		cmocka_unit_test(what_cost_time_is_named),
+		cmocka_unit_test(what_cost_nothing_is_not),
+		cmocka_unit_test(place_and_kind_count),
+		cmocka_unit_test(of_causes_that_hide_each_other_one_is_named),
 		cmocka_unit_test(half_sure_is_not_sure),
+		cmocka_unit_test(a_setting_is_named_wherever_it_is),
+		cmocka_unit_test(the_gravest_errors_are_marked),
+		cmocka_unit_test(the_cause_of_a_consequence_is_named),
+		cmocka_unit_test(root_causes_are_marked_with_their_confidence),
 	};
 
 	return cmocka_run_group_tests(tests, make, forget);

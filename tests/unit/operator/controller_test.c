@@ -137,7 +137,7 @@ other_files_are_left_alone(void **state)
 	assert_non_null(strstr(err.text, "/nowhere/store"));
 }
 
-/* Whoever registers is told that the disk is full, and is registered when there is room again. */
+/* A full disk refuses a registration with that reason; it succeeds when there is room again. */
 static void
 a_full_disk_is_outlived(void **state)
 {

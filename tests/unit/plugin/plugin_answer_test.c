@@ -14,8 +14,8 @@
 
 #include "common/array.h"
 #include "common/wire/layout.h"
-#include "plugin/finding.h"
-#include "plugin/report.h"
+#include "plugin/account.h"
+#include "tests/unit/alloc.h"
 #include "tests/unit/unit.h"
 
 #define WHERE "\"where\": {\"ports\": [\"6:2\"]}"
@@ -130,6 +130,20 @@ static const struct {
 	{ FINDING(WHOLE ", \"steps\": [{\"host\": 1}]"), "which no step has" },
 	{ "{\"finding\": 7}", "a finding is no object" },
 	{ "{\"done\": 1.5}", "number of a turn" },
+	{ "{\"done\": null}", "number of a turn" },
+	{ "5", "no JSON" },
+	{ "{\"finding\": null}", "a finding is no object" },
+	{ "{\"finding\": [1]}", "a finding is no object" },
+	{ "{\"poll\": [1]}", "\"poll\" is no object" },
+	{ "{\"poll\": {\"port\": \"\\u0000\"}}", "no JSON" },
+	{ FINDING("\"type\": \"x\", \"where\": {\"ports\": [null]}, " TIME ", " REST), "null; right would be a text" },
+	{ FINDING("\"type\": \"x\", \"where\": {\"ports\": [[1]]}, " TIME ", " REST), "an array; right would be a text" },
+	{ FINDING("\"type\": \"x\", \"where\": [1], " TIME ", " REST), "\"where\" is no object" },
+	{ FINDING("\"type\": \"x\", " WHERE ", " TIME ", \"confidence\": \"1\", \"evidence\": \"e\""),
+	  "a text; right would be a number" },
+	{ FINDING(WHOLE ", \"steps\": [[1]]"), "a step is no object" },
+	{ FINDING(WHOLE ", \"steps\": {}"), "\"steps\" is no array" },
+	{ FINDING(WHOLE ", \"job\": -1"), "-1; right would be 0" },
 	{ "{\"poll\": 7}", "\"poll\" is no object" },
 	{ "{\"probe\": 7}", "\"probe\" is no object" },
 	{ "{\"probe\": {\"to\": \"a\"}}", "\"from\" is missing" },
@@ -212,6 +226,67 @@ test_the_file(void **state)
 	plugin_account_fini(&account);
 }
 
+/* A finding whose places have no memory is an error, and leaves nothing. */
+static void
+test_without_memory(void **state)
+{
+	static const char line[] = FINDING("\"type\": \"x\", \"where\": {\"ports\": [\"6:2\"], \"links\": [\"a-b\"], "
+					   "\"hosts\": [\"a\"]}, \"flows\": [\"f\"], " TIME ", " REST);
+	uint32_t refused = 0;
+
+	(void)state;
+	FOR_EACH_REFUSED(nth)
+	{
+		struct plugin_answer answer;
+		struct err err;
+		int rc = read_line(line, &answer, &err);
+		bool was = alloc_was_refused();
+
+		assert_int_equal(rc, was ? -ENOMEM : 0);
+		plugin_answer_fini(&answer);
+		if (!was)
+			break;
+		assert_string_equal(err.text, "out of memory for a finding");
+		refused++;
+	}
+	assert_int_equal(refused, 4); /* a list each */
+}
+
+/* What is no account of plugins is refused, with the file. */
+static void
+test_bad_files(void **state)
+{
+	static const struct {
+		const char *text, *why;
+	} cases[] = {
+		{ "{", ": " },
+		{ "{}", "\"programs\" is no array" },
+		{ "{\"programs\": 5}", "\"programs\" is no array" },
+		{ "{\"programs\": [5]}", "" },
+		{ "{\"programs\": [{\"name\": \"threshold\"}]}", "" },
+	};
+	char path[] = "/tmp/rocelab-plugins-XXXXXX";
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct plugin_report report = { 0 };
+		struct err err = { 0 };
+		FILE *file = fopen(path, "w");
+
+		assert_non_null(file);
+		assert_true(fputs(cases[i].text, file) >= 0);
+		assert_int_equal(fclose(file), 0);
+		assert_int_equal(plugin_report_read(path, &report, &err), -EINVAL);
+		assert_non_null(strstr(err.text, path));
+		assert_non_null(strstr(err.text, cases[i].why));
+		plugin_report_fini(&report);
+	}
+	unlink(path);
+}
+
 static void
 test_names(void **state)
 {
@@ -232,9 +307,10 @@ test_names(void **state)
 UNIT_TEST(plugin_answer)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_is_asked), cmocka_unit_test(test_a_finding),
-		cmocka_unit_test(test_what_is_wrong), cmocka_unit_test(test_too_many_places),
-		cmocka_unit_test(test_the_file),      cmocka_unit_test(test_names),
+		cmocka_unit_test(test_what_is_asked),  cmocka_unit_test(test_a_finding),
+		cmocka_unit_test(test_what_is_wrong),  cmocka_unit_test(test_too_many_places),
+		cmocka_unit_test(test_the_file),       cmocka_unit_test(test_names),
+		cmocka_unit_test(test_without_memory), cmocka_unit_test(test_bad_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

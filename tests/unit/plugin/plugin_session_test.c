@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "plugin/report.h"
+#include "plugin/account.h"
 #include "plugin/session.h"
 #include "tests/unit/unit.h"
 

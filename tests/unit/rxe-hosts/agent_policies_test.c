@@ -144,7 +144,7 @@ hawkeye_maxr_goes_by_the_largest_rtt(void **state)
 	assert_int_equal(trigger->threshold_ps, 36 * US);
 }
 
-/* Every sample above the threshold sends a packet: no budget, no spacing. One in 50 us is told, the others are quiet. */
+/* Every sample above the threshold sends a packet: no budget, no spacing. One in 50 us is reported, others are quiet. */
 static void
 hawkeye_has_no_budget(void **state)
 {
@@ -176,7 +176,7 @@ hawkeye_does_not_see_a_paused_flow(void **state)
 	assert_int_equal(dev.npolls, 0);
 }
 
-/* The ids of quiet packets start over, those that are told run out into quiet ones. */
+/* The ids of quiet packets start over, those that are reported run out into quiet ones. */
 static void
 hawkeye_ids_of_quiet_packets_return(void **state)
 {

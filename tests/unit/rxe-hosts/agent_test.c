@@ -317,7 +317,7 @@ a_step_behind_looks_at_its_nic(void **state)
 	agent_step_started(&agent, 0, &step);
 	dev.qp[FLOW] = (struct qp_state){ .acked_bytes = 1 };
 	agent_tick(&agent, 11 * MS - 1);
-	assert_int_equal(dev.nnic_reports, 0); /* too early to tell */
+	assert_int_equal(dev.nnic_reports, 0); /* too early to know */
 	dev.qp[FLOW].acked_bytes = 331;
 	agent_tick(&agent, 11 * MS);
 	assert_int_equal(dev.nnic_reports, 0);
@@ -374,7 +374,7 @@ a_pause_is_examined_ever_less(void **state)
 	assert_int_equal(dev.npolls, 4);
 	tick(1 * MS, 152 * MS);
 	assert_int_equal(dev.npolls, 5);
-	sample(151 * MS, 153 * MS); /* it is over: once more, to tell how long it was */
+	sample(151 * MS, 153 * MS); /* it is over: once more, to report how long it was */
 	assert_int_equal(dev.npolls, 6);
 	sample(50 * US, 154 * MS);
 	assert_int_equal(dev.npolls, 6);

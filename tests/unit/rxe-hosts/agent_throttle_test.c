@@ -68,7 +68,7 @@ too_soon_is_remembered(void **state)
 	assert_int_equal(trigger->cause, REC_TRIGGER_THROTTLE);
 }
 
-/* A round trip above the threshold is told as that. */
+/* A round trip above the threshold is reported as that. */
 static void
 a_long_round_trip_is_one(void **state)
 {
@@ -136,8 +136,8 @@ sent_again_and_late(void **state)
 }
 
 /*
- * Of a host with its own kernel: round trips vary by more than what delays the step, 100 ms here. What it lost tells: 5 ms,
- * beyond what scheduling may cost, and the share from which on a step is slow.
+ * Of a host with its own kernel: round trips vary by more than what delays the step, 100 ms here. What it lost shows it:
+ * 5 ms, beyond what scheduling may cost, and the share from which on a step is slow.
  */
 static void
 slow_below_the_noise(void **state)

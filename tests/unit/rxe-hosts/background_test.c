@@ -51,6 +51,43 @@ background_flow_repeats_until(void **state)
 	assert_int_equal(row.end_ps, 312 * US);
 }
 
+/* Two messages outstanding: the next is posted when one is complete, and none from "until" on. */
+static void
+background_flow_keeps_its_depth(void **state)
+{
+	struct step_row row;
+
+	init(2, "flows = ( { src = \"1\"; dst = \"0\"; sport = 9; bytes = 5000; mode = \"repeat\"; until = \"300us\"; "
+		"depth = 2; } );");
+	steps_rig_timers(&rig, 0);
+	assert_true(step_engine_sending(rig.engine[1]));
+	steps_rig_run(&rig, even);
+	assert_false(step_engine_sending(rig.engine[1]));
+	step_engine_close(rig.engine[1], 1 * MS);
+	row = step_engine_row(rig.engine[1], 0);
+	assert_int_equal(row.bytes % 5000, 0);
+	assert_int_equal(row.acked_bytes, row.bytes);
+	assert_int_equal(row.bytes, 30000); /* two at 0, 104 and 208 us each */
+	assert_false(row.open);
+}
+
+/* Three queue pairs are three flows from neighbouring source ports. */
+static void
+background_flow_of_three_queue_pairs(void **state)
+{
+	init(2, "flows = ( { src = \"1\"; dst = \"0\"; sport = 9; bytes = 5000; qps = 3; } );");
+	steps_rig_run(&rig, even);
+	step_engine_close(rig.engine[1], 1 * MS);
+	assert_int_equal(step_engine_rows(rig.engine[1]), 3);
+	for (uint32_t i = 0; i < 3; i++) {
+		struct step_row row = step_engine_row(rig.engine[1], i);
+
+		assert_int_equal(rig.plan->flows.flows[row.flow].sport, 9 + i);
+		assert_int_equal(row.bytes, 5000);
+		assert_false(row.open);
+	}
+}
+
 static void
 background_flow_open_at_the_end(void **state)
 {
@@ -100,6 +137,8 @@ UNIT_TEST(background)
 	const struct CMUnitTest tests[] = {
 		TEST(background_flow_runs_once),
 		TEST(background_flow_repeats_until),
+		TEST(background_flow_keeps_its_depth),
+		TEST(background_flow_of_three_queue_pairs),
 		TEST(background_flow_open_at_the_end),
 		TEST(background_flow_among_real_data),
 		TEST(background_flow_of_a_device_with_memory),

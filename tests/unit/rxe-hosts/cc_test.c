@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a host tells its congestion control: ACKs, losses, and telemetry that returns. */
+/* What a host passes to its congestion control: ACKs, losses, and telemetry that returns. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

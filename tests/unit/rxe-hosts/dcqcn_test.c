@@ -161,14 +161,6 @@ test_outcome_does_not_depend_on_how_often_somebody_looks(void **unused)
 	assert_true(lazy.rate_bps < LINE);
 }
 
-static void
-acknowledge(uint64_t now_ps, uint32_t packets)
-{
-	const struct cc_ack ack = { .now_ps = now_ps, .acked = packets };
-
-	params.ops->acked(&cc, &params, &ack);
-}
-
 /* Fast recovery until one of the two counts once, additive increase until both count twice, then hyper increase. */
 static void
 test_byte_counter_increases_beside_the_timer(void **unused)
@@ -176,22 +168,21 @@ test_byte_counter_increases_beside_the_timer(void **unused)
 	struct dcqcn_params *own = (struct dcqcn_params *)params.own;
 	struct err err = { "" };
 
-	assert_null(params.ops->acked); /* who has no byte counter pays nothing for it */
+	assert_null(params.ops->sent); /* who has no byte counter pays nothing for it */
 	own->byte_reset_bytes = 30000;
-	params.payload_bytes = 1000;
 	assert_int_equal(cc_dcqcn.prepare(&params, &err), 0);
-	acknowledge(5 * US, 1000);
-	assert_int_equal(state->bytes, 0); /* at line rate nothing counts */
+	params.ops->sent(&cc, &params, 1000000);
+	assert_int_equal(state->bytes, 0); /* before the first decrease nothing counts */
 	state->started = true;
 	cc.rate_bps = 20000000000ULL;
 	state->target_bps = 40000000000ULL;
 	state->increase_at_ps = cc.due_ps = 900 * US;
-	acknowledge(10 * US, 29);
+	params.ops->sent(&cc, &params, 29000);
 	assert_int_equal(cc.rate_bps, 20000000000ULL);
-	acknowledge(11 * US, 1);
+	params.ops->sent(&cc, &params, 1000);
 	assert_int_equal(cc.rate_bps, 30000000000ULL);
 	assert_int_equal(state->target_bps, 40000000000ULL);
-	acknowledge(12 * US, 65); /* two at once */
+	params.ops->sent(&cc, &params, 65000); /* two at once */
 	assert_int_equal(state->target_bps, 40100000000ULL);
 	assert_int_equal(state->bytes, 5000);
 	assert_int_equal(cc.due_ps, 900 * US); /* the timer keeps its period */
@@ -201,9 +192,16 @@ test_byte_counter_increases_beside_the_timer(void **unused)
 	assert_int_equal(state->target_bps, 40300000000ULL);
 	cc_marked(&cc, &params, 2701 * US);
 	cc_advance(&cc, &params, state->decrease_at_ps);
+	params.ops->sent(&cc, &params, 30000); /* of bytes alone */
+	assert_int_equal(state->byte_stage, 1);
+	uint64_t raised_bps = cc.rate_bps;
+	cc_marked(&cc, &params, 2705 * US);
+	cc_advance(&cc, &params, state->decrease_at_ps);
+	assert_int_equal(state->target_bps, raised_bps); /* an increase by bytes ends the target's stay, too */
 	assert_int_equal(state->byte_stage, 0);
 	assert_int_equal(state->bytes, 0);
-	acknowledge(2710 * US, 4000000); /* to line rate, where the timer ends, too */
+	for (int i = 0; i < 4000; i++)
+		params.ops->sent(&cc, &params, 1000000); /* to line rate, where the timer ends, too */
 	assert_true(cc.rate_bps >= LINE - 2 && cc.due_ps == TIME_NEVER);
 }
 

@@ -88,7 +88,7 @@ segments_of_a_message(void **state)
 	}
 }
 
-/* MSN: messages completed, as the responder has them. ACKs of a message under way tell of those before it. */
+/* MSN: messages completed, as the responder has them. ACKs of a message under way report those before it. */
 static void
 answers_count_messages(void **state)
 {

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "common/units.h"
-#include "rxe-hosts/steps/remote.h"
+#include "rxe-hosts/steps/engine.h"
 #include "tests/unit/rxe-hosts/graph_rig.h"
 #include "tests/unit/unit.h"
 #include "workload/plan.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a guest cannot be is refused before anything starts, or told by its supervisor. */
+/* An impossible guest is refused before anything starts, or its supervisor reports it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

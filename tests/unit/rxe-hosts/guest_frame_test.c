@@ -15,6 +15,7 @@
 
 #include "common/prng.h"
 #include "rxe-hosts/guest/frame.h"
+#include "tests/unit/alloc.h"
 #include "tests/unit/unit.h"
 
 #define FRAMES 400
@@ -169,6 +170,39 @@ noise_stays_inside(void **state)
 	close(ends[1]);
 }
 
+/* Errors of a descriptor are errors, but that it has nothing now; a full buffer is not read into. */
+static void
+errors_are_reported(void **state)
+{
+	static const uint8_t payload[GUEST_MAX_PAYLOAD];
+	struct frame_out out = { 0 };
+	int ends[2];
+
+	(void)state;
+	open_pair(ends);
+	assert_int_equal(frame_fill(&in, ends[1]), 1); /* nothing has arrived */
+	assert_int_equal(frame_flush(&out, ends[0]), 0);
+	assert_int_equal(frame_fill(&in, -1), -EBADF);
+	alloc_refuse(1);
+	assert_int_equal(frame_put(&out, GUEST_STDOUT, 1, payload, 100), -ENOMEM);
+	assert_true(alloc_was_refused());
+	assert_int_equal(frame_pending(&out), 0);
+	while (frame_pending(&out) < 500000)
+		assert_int_equal(frame_put(&out, GUEST_STDOUT, 1, payload, sizeof(payload)), 0);
+	assert_int_equal(frame_flush(&out, -1), -EBADF);
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(frame_flush(&out, ends[0]), 0); /* what has no room waits */
+	assert_true(frame_pending(&out) > 0);
+	while (in.end < sizeof(in.bytes)) {
+		assert_int_equal(frame_fill(&in, ends[1]), 1);
+		assert_int_equal(frame_flush(&out, ends[0]), 0);
+	}
+	assert_int_equal(frame_fill(&in, ends[1]), 1);
+	close(ends[0]);
+	close(ends[1]);
+	frame_out_fini(&out);
+}
+
 UNIT_TEST(guest_frame)
 {
 	const struct CMUnitTest tests[] = {
@@ -177,6 +211,7 @@ UNIT_TEST(guest_frame)
 		cmocka_unit_test_setup(too_much_is_refused, setup),
 		cmocka_unit_test_setup(a_frame_too_large_is_noticed, setup),
 		cmocka_unit_test_setup(noise_stays_inside, setup),
+		cmocka_unit_test_setup(errors_are_reported, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

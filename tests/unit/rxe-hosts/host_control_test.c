@@ -33,7 +33,7 @@ test_notifications_pass_data(void **state)
 }
 
 /*
- * The ping of R-Pingmesh (SIGCOMM 2024): both hosts tell when packets left and came in, so that nothing else is
+ * The ping of R-Pingmesh (SIGCOMM 2024): both hosts report when packets left and came in, so that nothing else is
  * measured.
  */
 static void
@@ -161,7 +161,7 @@ test_poll_is_answered_where_packets_were_dropped(void **state)
 	assert_int_equal(node->records.used_bytes, sizeof(struct rec_poll) + sizeof(struct rec_drop_row));
 }
 
-/* Asked for the way of the ACKs, the host where the path ends sends a packet back, once an event, and tells of its NIC. */
+/* Asked for the way of the ACKs, the host where the path ends sends a packet back, once an event, and reports its NIC. */
 static void
 test_poll_is_sent_back(void **state)
 {
@@ -184,7 +184,7 @@ test_poll_is_sent_back(void **state)
 	assert_true(rig_conserves(&rig));
 }
 
-/* Both ends of a flow that lost a packet tell of it: one sent it again, the other missed it. */
+/* Both ends of a flow that lost a packet report it: one sent it again, the other missed it. */
 static void
 test_both_ends_report_what_was_lost(void **state)
 {

@@ -140,6 +140,12 @@ dma_is_as_slow_as_its_link(void **state)
 	begin("kind = \"pcie-downgrade\"; port = \"2:1\"; generation = 3; lanes = 4;");
 	assert_int_equal(seen.dma.rate_bps, 31507692307);
 	end();
+	begin("kind = \"slow-receiver\"; port = \"2:1\"; rate = \"40Gbps\"; buffer = \"32KB\";");
+	assert_int_equal(seen.cause, NIC_DMA_DRAIN);
+	assert_int_equal(seen.dma.rate_bps, 40000000000);
+	assert_int_equal(seen.dma.xoff_bytes, 32000);
+	end();
+	assert_int_equal(seen.dma.rate_bps, 0);
 	begin("kind = \"dma-detour\"; port = \"2:1\"; delay = \"3us\"; rate = \"20Gbps\";");
 	assert_int_equal(seen.cause, NIC_DMA_PATH);
 	assert_int_equal(seen.dma.rate_bps, 20000000000);

@@ -16,6 +16,7 @@
 #include "tests/unit/rxe-hosts/star.h"
 #include "tests/unit/unit.h"
 #include "workload/traffic/generator.h"
+#include "workload/workload.h"
 
 #define US PS_PER_US
 
@@ -166,6 +167,7 @@ judged_messages_are_steps(void **state)
 	struct rec_schedule schedule;
 	struct plan_judged judged;
 	const struct rec_step *step;
+	struct ledger_audit audit = { 0 };
 	struct agent agent;
 
 	begin(2);
@@ -175,7 +177,7 @@ judged_messages_are_steps(void **state)
 	for (uint32_t i = 0; i < plan->nmessages; i++)
 		plan->messages[i].ideal_ps = 20 * US;
 	assert_int_equal(agent_init(&agent, &dev.device, &detection, 1, 1 + messages.nconnections), 0);
-	messages_watch(&messages, &agent, 1);
+	messages_watch(&messages, &agent, &audit, 1);
 	traffic.topo = &star.topo;
 	plan_generator_record(plan, &traffic, 0, &header);
 	assert_int_equal(header.op, COLL_FLOWS);

@@ -209,18 +209,16 @@ report_is_the_record(void **state)
 		.start_ps = 1000,
 		.end_ps = 3000,
 		.retransmits = 2,
-		.times.rtt = { .min_ps = 70, .sum_ps = 240, .count = 3 },
-		.times.paced_ps = 11,
-		.times.stalled_ps = 12,
-		.times.waited_ps = 4001,
-		.times.naks = 9,
 	};
+	struct send_times times = { .rtt = { .min_ps = 70, .sum_ps = 240, .count = 3 }, .waited_ps = 4001, .naks = 9 };
 	const struct rec_step *rec;
 
 	recbuf_init(&records, 17);
-	monitor_report(&records, &result, 3000);
+	for (uint32_t i = 0; i < LEDGER_ENTRIES; i++)
+		times.ledger_ps[i] = 100 + i;
+	monitor_report(&records, &result, &times, 3000);
 	rec = (const void *)records.data;
-	assert_int_equal(records.used_bytes, 136);
+	assert_int_equal(records.used_bytes, 232);
 	assert_int_equal(rec->hdr.type, REC_STEP);
 	assert_int_equal(rec->hdr.node, 17);
 	assert_int_equal(rec->hdr.time_ps, 3000);
@@ -237,12 +235,41 @@ report_is_the_record(void **state)
 	assert_int_equal(rec->rtt_min_ps, 70);
 	assert_int_equal(rec->rtt_mean_ps, 80);
 	assert_int_equal(rec->rtt_samples, 3);
-	assert_int_equal(rec->paced_ps, 11);
-	assert_int_equal(rec->stalled_ps, 12);
+#define IS_IN_RECORD(id, value, name, member, meaning) assert_int_equal(rec->member, 100 + id);
+	LEDGER_ROWS(IS_IN_RECORD)
 	assert_int_equal(rec->waited_ns, 5);
 	assert_int_equal(rec->naks, 9);
 	assert_int_equal(rec->open, 0);
 	recbuf_fini(&records);
+}
+
+/* Off by more than 0.1 % and 1 us, or not; without any entry it is not known. */
+static void
+ledgers_are_audited(void **state)
+{
+	static const struct {
+		uint64_t took_ps, wire_ps, paced_ps, steps, wrong;
+	} cases[] = {
+		{ 10 * PS_PER_MS, 6 * PS_PER_MS, 4 * PS_PER_MS, 1, 0 },
+		{ 10 * PS_PER_MS, 6 * PS_PER_MS, 4 * PS_PER_MS - 10 * PS_PER_US, 1, 0 },
+		{ 10 * PS_PER_MS, 6 * PS_PER_MS, 4 * PS_PER_MS - 11 * PS_PER_US, 1, 1 },
+		{ 10 * PS_PER_MS, 6 * PS_PER_MS, 4 * PS_PER_MS + 11 * PS_PER_US, 1, 1 },
+		{ 5 * PS_PER_US, 4 * PS_PER_US, 0, 1, 0 },
+		{ 5 * PS_PER_US, 3 * PS_PER_US, 0, 1, 1 },
+		{ 5 * PS_PER_US, 0, 0, 0, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const struct step_result result = { .start_ps = 77 };
+		const struct send_times times = {
+			.ledger_ps = { [LEDGER_WIRE] = cases[i].wire_ps, [LEDGER_PACED] = cases[i].paced_ps }
+		};
+		struct ledger_audit audit = { 0 };
+
+		monitor_audit(&audit, &result, &times, 77 + cases[i].took_ps);
+		assert_int_equal(audit.steps, cases[i].steps);
+		assert_int_equal(audit.wrong, cases[i].wrong);
+	}
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -250,10 +277,15 @@ report_is_the_record(void **state)
 UNIT_TEST(monitor)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(queues_name_targets_and_sources), TEST(send_first_waits),
-		TEST(waited_for_is_the_later),         TEST(last_step_does_not_wait),
-		TEST(early_data_is_remembered),        TEST(next_iteration_takes_what_arrived_early),
-		TEST(a_set_is_complete_with_its_last), TEST(report_is_the_record),
+		TEST(queues_name_targets_and_sources),
+		TEST(send_first_waits),
+		TEST(waited_for_is_the_later),
+		TEST(last_step_does_not_wait),
+		TEST(early_data_is_remembered),
+		TEST(next_iteration_takes_what_arrived_early),
+		TEST(a_set_is_complete_with_its_last),
+		TEST(report_is_the_record),
+		TEST(ledgers_are_audited),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

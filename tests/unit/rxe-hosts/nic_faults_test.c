@@ -30,7 +30,7 @@ dropped(uint32_t host, enum rec_drop reason)
 	return rig.hosts[host].node->ops->dropped(rig.hosts[host].node, 0, reason);
 }
 
-/* Nothing gets in or out, and no reason is told; afterwards all is as before. */
+/* Nothing gets in or out, and no reason is reported; afterwards all is as before. */
 static void
 a_nic_that_hangs_sends_nothing(void **state)
 {
@@ -103,6 +103,30 @@ a_host_stands_still_and_goes_on(void **state)
 	assert_true(rig_conserves(&rig));
 }
 
+static void
+a_slow_receiver_sends_as_before(void **state)
+{
+	static const struct nic_dma dma = { .rate_bps = 10 * GBPS, .xoff_bytes = 16384 };
+	uint32_t flow = rig_flow(&rig, 0, 0), back = rig_flow(&rig, 1, 0);
+	const struct wc *wc;
+
+	(void)state;
+	rig_start(&rig);
+	rig.hosts[1].node->ops->slow_nic(rig.hosts[1].node, 0, NIC_DMA_DRAIN, &dma);
+	assert_int_equal(rig_send(&rig, flow, MESSAGE, 7), 0);
+	for (uint32_t us = 1; us <= 100; us++)
+		rig_run(&rig, us * PS_PER_US);
+	wc = rig_wc(&rig, 1, WC_RECEIVED, 0);
+	assert_non_null(wc);
+	assert_true(wc->time_ps >= 51763 * NS && wc->time_ps < 54 * PS_PER_US);
+	assert_int_equal(rig_send(&rig, back, MESSAGE, 8), 0);
+	rig_run(&rig, 200 * PS_PER_US);
+	wc = rig_wc(&rig, 0, WC_RECEIVED, 0);
+	assert_non_null(wc);
+	assert_true(wc->time_ps < 110 * PS_PER_US);
+	assert_true(rig_conserves(&rig));
+}
+
 /* It takes in at the rate of its DMA; its peer is paused before the buffer is full, and continues at the end. */
 static void
 slow_dma_pauses_the_peer(void **state)
@@ -112,6 +136,7 @@ slow_dma_pauses_the_peer(void **state)
 	struct node *node;
 	const struct wc *wc;
 	bool paused = false;
+	uint64_t acted;
 
 	(void)state;
 	rig_start(&rig);
@@ -129,12 +154,14 @@ slow_dma_pauses_the_peer(void **state)
 	assert_true(paused);
 	assert_int_equal(rig_nic(0, 0)->paused, 0);
 	assert_true(faulty(1) > 44);
-	/* what it sends is no faster */
+	/* what it sends is no faster, and the fault acts on that, too */
+	acted = faulty(1);
 	assert_int_equal(rig_send(&rig, back, MESSAGE, 8), 0);
 	rig_run(&rig, 200 * PS_PER_US);
 	wc = rig_wc(&rig, 0, WC_RECEIVED, 0);
 	assert_non_null(wc);
 	assert_true(wc->time_ps >= 100 * PS_PER_US + 51763 * NS && wc->time_ps < 154 * PS_PER_US);
+	assert_int_equal(faulty(1) - acted, 48);
 	node->ops->slow_nic(node, 0, NIC_DMA_LINK, &none);
 	assert_int_equal(rig_send(&rig, flow, MESSAGE, 9), 0);
 	rig_run(&rig, 220 * PS_PER_US);
@@ -178,11 +205,9 @@ a_detour_delays(void **state)
 UNIT_TEST(nic_faults)
 {
 	const struct CMUnitTest tests[] = {
-		T(a_nic_that_hangs_sends_nothing),
-		T(without_routes_it_receives_and_sends_nothing),
-		T(a_host_stands_still_and_goes_on),
-		T(slow_dma_pauses_the_peer),
-		T(a_detour_delays),
+		T(a_nic_that_hangs_sends_nothing),  T(without_routes_it_receives_and_sends_nothing),
+		T(a_host_stands_still_and_goes_on), T(slow_dma_pauses_the_peer),
+		T(a_slow_receiver_sends_as_before), T(a_detour_delays),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

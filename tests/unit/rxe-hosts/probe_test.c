@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "common/wire/probe.h"
-#include "rxe-hosts/probe/inside.h"
+#include "rxe-hosts/probe/prober.h"
 #include "tests/unit/rxe-hosts/probe_rig.h"
 #include "tests/unit/unit.h"
 
@@ -153,7 +153,7 @@ lost_second_ack(void **state)
 	expect_lost(3, REC_PROBE_SECOND_LOST, true, false);
 }
 
-/* Probes that came are told with each upload: the first and the last of them, and after which. */
+/* Probes that came are reported with each upload: the first and the last of them, and after which. */
 static void
 responders_report_what_they_received(void **state)
 {
@@ -213,7 +213,7 @@ overload_is_reported_of_the_responder_alone(void **state)
 	probe_agent_load(probes.agents[0], 0);
 }
 
-/* What comes after the timeout is told, once, beside that: the probe was not lost, and whose time it took. */
+/* What comes after the timeout is reported, once, beside that: the probe was not lost, and whose time it took. */
 static void
 late_acks_are_reported(void **state)
 {

@@ -78,9 +78,9 @@ test_receiver_accepts_across_the_wrap_and_sender_completes(void **state)
 	assert_int_equal(r.imm, 77);
 	assert_true(rc_send_ack(&s, &params, 0, 9000, &rtt_ps));
 	assert_int_equal(rtt_ps, 7000);
-	assert_true(rc_send_pop(&s, &done));
+	assert_true(pop(&done));
 	assert_int_equal(done.wr_id, 2500);
-	assert_false(rc_send_pop(&s, &done));
+	assert_false(pop(&done));
 	assert_false(rc_send_outstanding(&s));
 	assert_int_equal(s.una_byte, 2500);
 }
@@ -100,7 +100,7 @@ test_numbers_run_on_past_2_to_the_24(void **state)
 			assert_true(deliver(&p, 0) & RC_ACCEPTED);
 		}
 		assert_true(rc_send_ack(&s, &params, r.expected - 1, 0, &rtt_ps));
-		assert_true(rc_send_pop(&s, &done));
+		assert_true(pop(&done));
 	}
 	assert_int_equal(r.expected, (0xffffff - 100000 + 5000 * 41) & 0xffffff);
 	assert_int_equal(r.duplicates + r.out_of_sequence + r.stale, 0);
@@ -163,9 +163,9 @@ test_nak_goes_back_and_repairs(void **state)
 	}
 	assert_true(rc_send_ack(&s, &params, 4, 300, &rtt_ps));
 	assert_int_equal(rtt_ps, 0); /* sent twice: no sample */
-	assert_true(rc_send_pop(&s, &done));
+	assert_true(pop(&done));
 	assert_int_equal(done.retransmits, 4);
-	assert_int_equal(done.times.naks, 1);
+	assert_int_equal(sent_times.naks, 1);
 	assert_false(rc_send_nak(&s, &params, 1, 400)); /* stale */
 	assert_false(rc_send_outstanding(&s));
 }
@@ -186,8 +186,8 @@ test_ack_past_the_cursor_after_going_back(void **state)
 	/* The originals had arrived: their ACK reaches into the second message. */
 	assert_true(rc_send_ack(&s, &params, 2, 200, &rtt_ps));
 	assert_int_equal(rtt_ps, 0);
-	assert_true(rc_send_pop(&s, &done));
-	assert_false(rc_send_pop(&s, &done));
+	assert_true(pop(&done));
+	assert_false(pop(&done));
 	assert_int_equal(s.una_byte, 3 * 1024);
 	struct pkt p = next(300);
 
@@ -240,10 +240,10 @@ test_timeouts_double_and_then_give_up(void **state)
 	assert_false(rc_send_timeout(&s, &params, 30000));                      /* retry_count 2 */
 	rc_send_fail(&s);
 	assert_false(rc_send_ready(&s));
-	assert_true(rc_send_flush(&s, &params, &lost, &acked));
+	assert_true(rc_send_flush(&s, &params, &lost, &sent_times, &acked));
 	assert_int_equal(acked, 0);
 	assert_int_equal(lost.wr_id, 3 * 1024);
-	assert_false(rc_send_flush(&s, &params, &lost, &acked));
+	assert_false(rc_send_flush(&s, &params, &lost, &sent_times, &acked));
 	struct rc_work work = { .bytes = 1 };
 
 	assert_int_not_equal(rc_send_post(&s, &params, &work), 0);
@@ -262,9 +262,9 @@ test_slots_run_out_and_return(void **state)
 		post(1, MESSAGE_WRITE);
 	assert_int_not_equal(rc_send_post(&s, &params, &work), 0);
 	first = next(0);
-	assert_ptr_equal(rc_send_message(&s, &first), &s.posts[0]);
+	assert_ptr_equal(rc_send_message(&s, &first), rc_messages_at(&s, 0));
 	rc_send_ack(&s, &params, 0, 0, &rtt_ps);
-	assert_true(rc_send_pop(&s, &done));
+	assert_true(pop(&done));
 	post(1, MESSAGE_WRITE);
 	assert_null(rc_send_message(&s, &first)); /* its slot is the second message's */
 	work.bytes = 0;
@@ -288,49 +288,45 @@ test_round_trips_of_a_message(void **state)
 	assert_int_equal(s.rtt.min_ps, 7000);
 	assert_int_equal(rtt_sum_mean_ps(&s.rtt), 8000);
 	rc_send_ack(&s, &params, 2, 13000, &rtt_ps);
-	assert_true(rc_send_pop(&s, &done));
-	assert_int_equal(done.times.rtt.min_ps, 7000);
-	assert_int_equal(done.times.rtt.count, 3);
-	assert_int_equal(rtt_sum_mean_ps(&done.times.rtt), 9000);
+	assert_true(pop(&done));
+	assert_int_equal(sent_times.rtt.min_ps, 7000);
+	assert_int_equal(sent_times.rtt.count, 3);
+	assert_int_equal(rtt_sum_mean_ps(&sent_times.rtt), 9000);
 	assert_int_equal(s.rtt.count, 0);
 	assert_true(rc_send_timeout(&s, &params, 20000));
 	next(20000);
 	rc_send_ack(&s, &params, 3, 30000, &rtt_ps);
 	assert_int_equal(rtt_ps, 0);
-	assert_true(rc_send_pop(&s, &done));
-	assert_int_equal(done.times.rtt.count, 0);
-	assert_int_equal(rtt_sum_mean_ps(&done.times.rtt), 0);
+	assert_true(pop(&done));
+	assert_int_equal(sent_times.rtt.count, 0);
+	assert_int_equal(rtt_sum_mean_ps(&sent_times.rtt), 0);
 }
 
-/* At half the line's rate each packet waits for one more of its length; what is sent again waits again. */
+/* Bytes behind the last packet are paid for at the rate that changes meanwhile. */
 static void
-test_pacing_is_summed_up(void **state)
+test_new_rate_applies_to_the_wait(void **state)
 {
-	struct rc_post done;
-	uint64_t rtt_ps, line_ps;
+	uint64_t line_ps, rate_bps, due_ps;
 
 	start("none", 0);
+	params.rate_at_once = true;
 	line_ps = s.gap_ps;
-	post(4096, MESSAGE_WRITE);
-	post(1024, MESSAGE_WRITE);
+	rate_bps = s.cc.rate_bps;
+	post(8192, MESSAGE_WRITE);
 	next(0);
-	assert_int_equal(rc_send_times(&s).paced_ps, 0);
-	s.cc.rate_bps /= 2;
-	rc_send_congested(&s, &params, 0);
 	next(1000000);
-	next(2000000);
-	assert_int_equal(rc_send_times(&s).paced_ps, 2 * line_ps);
-	assert_true(rc_send_timeout(&s, &params, 3000000));
-	assert_int_equal(rc_send_times(&s).paced_ps, 2 * line_ps);
-	for (uint64_t i = 0; i < 4; i++)
-		next(3000000 + i * 1000000);
-	assert_int_equal(rc_send_times(&s).paced_ps, 6 * line_ps);
-	rc_send_ack(&s, &params, 3, 9000000, &rtt_ps);
-	assert_true(rc_send_pop(&s, &done));
-	assert_int_equal(done.times.paced_ps, 6 * line_ps);
-	assert_int_equal(rc_send_times(&s).paced_ps, 0);
-	next(9000000);
-	assert_int_equal(rc_send_times(&s).paced_ps, line_ps);
+	s.cc.rate_bps = rate_bps / 1000;
+	rc_send_congested(&s, &params, 1000000 + line_ps / 2); /* half of the packet is paid for */
+	assert_in_range(s.next_ps, 1000000 + 500 * line_ps, 1000000 + 501 * line_ps);
+	s.cc.due_ps = 2000000;
+	assert_int_equal(rc_send_wake_ps(&s, &params, 1500000), 2000000);
+	assert_int_equal(rc_send_wake_ps(&s, &params, 2500000), 2500000);
+	s.cc.rate_bps = rate_bps;
+	due_ps = s.next_ps - 100 * line_ps;
+	rc_send_congested(&s, &params, due_ps);
+	assert_in_range(s.next_ps, due_ps + line_ps / 10 - 1, due_ps + line_ps / 10 + 1);
+	params.rate_at_once = false;
+	assert_int_equal(rc_send_wake_ps(&s, &params, 0), s.next_ps);
 }
 
 UNIT_TEST(rc_send)
@@ -338,6 +334,7 @@ UNIT_TEST(rc_send)
 #define T(name) cmocka_unit_test_teardown(test_##name, teardown)
 	const struct CMUnitTest tests[] = {
 		T(frame_sizes_are_those_of_real_rocev2),
+		T(new_rate_applies_to_the_wait),
 		cmocka_unit_test(test_frame_sizes_as_labels),
 		T(segments_number_and_size_a_message),
 		T(receiver_accepts_across_the_wrap_and_sender_completes),
@@ -350,7 +347,6 @@ UNIT_TEST(rc_send)
 		T(timeouts_double_and_then_give_up),
 		T(slots_run_out_and_return),
 		T(round_trips_of_a_message),
-		T(pacing_is_summed_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

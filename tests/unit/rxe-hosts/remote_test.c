@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "rxe-hosts/steps/remote.h"
+#include "rxe-hosts/steps/engine.h"
 #include "tests/unit/rxe-hosts/engine_rig.h"
 #include "tests/unit/rxe-hosts/steps_rig.h"
 #include "tests/unit/unit.h"

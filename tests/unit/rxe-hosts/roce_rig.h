@@ -37,6 +37,7 @@ plain_cfg(void)
 static struct roce_params params;
 static struct rc_send s;
 static struct rc_recv r;
+static struct send_times sent_times; /* of the message that pop() gave last */
 
 static inline void
 start(const char *window, uint32_t first_psn)
@@ -52,6 +53,7 @@ start(const char *window, uint32_t first_psn)
 		.line_bps = 100000000000ULL,
 		.first_psn = first_psn,
 		.window_bytes = params.window_bytes,
+		.ledger = true,
 	};
 
 	assert_int_equal(rc_send_init(&s, &params, &config), 0);
@@ -62,6 +64,7 @@ static inline int
 teardown(void **state)
 {
 	rc_send_fini(&s);
+	recv_ring_fini(&r.receives);
 	return 0;
 }
 
@@ -84,6 +87,12 @@ next(uint64_t now_ps)
 	assert_true(rc_send_ready(&s));
 	rc_send_next(&s, &params, now_ps, &p);
 	return p;
+}
+
+static inline bool
+pop(struct rc_post *done)
+{
+	return rc_send_pop(&s, &params, done, &sent_times);
 }
 
 static inline uint32_t

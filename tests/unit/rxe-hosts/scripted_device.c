@@ -59,6 +59,12 @@ query_qp(const struct device *dev, uint32_t flow, struct qp_state *state)
 	*state = ((const struct scripted_device *)dev)->qp[flow];
 }
 
+static void
+query_times(const struct device *dev, uint32_t flow, struct send_times *times)
+{
+	*times = ((const struct scripted_device *)dev)->times[flow];
+}
+
 static int
 post_datagram(struct device *dev, const struct datagram *datagram)
 {
@@ -119,6 +125,7 @@ static const struct device_ops ops = {
 	.post_receive = post_receive,
 	.reset_qp = reset_qp,
 	.query_qp = query_qp,
+	.query_times = query_times,
 	.path_rtt = path_rtt,
 	.post_datagram = post_datagram,
 	.ud_qpn = ud_qpn,

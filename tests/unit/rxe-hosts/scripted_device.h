@@ -37,6 +37,7 @@ struct scripted_device {
 	uint8_t *region;
 	uint64_t region_bytes;
 	struct qp_state qp[SCRIPTED_FLOWS];
+	struct send_times times[SCRIPTED_FLOWS];
 	struct path_rtt measured; /* of every path; base_ps 0: nothing was */
 	bool error[SCRIPTED_FLOWS];
 	struct scripted_post posts[SCRIPTED_LOG];

@@ -152,7 +152,7 @@ ack_arrives(const struct pkt *p)
 		fresh++;
 	}
 	assert_int_equal(sel_send_ack(&s, &params, p, net.now_ps, &rtt_ps), fresh);
-	for (; rc_send_pop(&s, &post); net.done++) {
+	for (; pop(&post); net.done++) {
 		assert_int_equal(post.wr_id, net.done);
 		assert_int_equal(post.bytes, net.bytes[net.done]);
 	}

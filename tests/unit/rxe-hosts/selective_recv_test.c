@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Selective repeat, the receiver: what is placed and acknowledged, what an ACK tells, when a message is complete. */
+/* Selective repeat, the receiver: what is placed and acknowledged, what an ACK carries, when a message is complete. */
 #include "common/array.h"
 #include "common/wire/roce.h"
 #include "tests/unit/rxe-hosts/selective_rig.h"

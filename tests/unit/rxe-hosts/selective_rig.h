@@ -62,7 +62,7 @@ receive(const struct pkt *p)
 	return sel_recv_data(&r, sel, &params, p, 0);
 }
 
-/* An ACK as of a receiver that tells of nothing before the packet. */
+/* An ACK as of a receiver that reports nothing before the packet. */
 static inline uint32_t
 ack(uint32_t psn, uint32_t expected, uint64_t now_ps)
 {

@@ -36,7 +36,7 @@ sends_are_refused(void **state)
 	assert_int_equal(rc_send_post(&s, &params, &work), -ENOTSUP);
 }
 
-/* 0 is missing, and the ACKs of 1 and 2 were lost: that of 3 tells of them. */
+/* 0 is missing, and the ACKs of 1 and 2 were lost: that of 3 reports them. */
 static void
 what_an_ack_reports_is_acknowledged(void **state)
 {
@@ -135,7 +135,7 @@ the_last_packets_are_probed_for(void **state)
 	assert_int_equal(next(due_ps).psn, 0);
 	assert_false(rc_send_ready(&s));
 	assert_int_equal(s.timeouts, 1);
-	assert_int_equal(s.stalled_ps, due_ps);
+	assert_int_equal(s.ledger.ps[LEDGER_TIMEOUT], due_ps + s.gap_ps);
 	assert_int_equal(ack(0, 1, due_ps + BASE_RTT_PS), 1);
 	assert_int_equal(next(due_ps + 9 * US).psn, 1);
 	assert_int_equal(next(due_ps + 10 * US).psn, 2);
@@ -239,7 +239,7 @@ a_fixed_timer_looks_at_nothing_else(void **state)
 	assert_int_equal(rc_send_deadline(&s, &params), 13 * US);
 	assert_int_equal(ack(2, 0, 12 * US), 1);
 	assert_true(rc_send_timeout(&s, &params, 13 * US));
-	assert_int_equal(rc_send_times(&s).waited_ps, 13 * US); /* of the one that left at 0 */
+	assert_int_equal(rc_send_times(&s, &params, &s.ledger).waited_ps, 13 * US); /* of the one that left at 0 */
 	assert_int_equal(next(13 * US).psn, 0);
 	assert_false(rc_send_ready(&s));
 	assert_int_equal(ack(0, 1, 13500000), 1); /* it was only late */
@@ -284,7 +284,7 @@ retries_are_those_of_the_host(void **state)
 	assert_int_equal(rc_send_deadline(&s, &params), TIME_NEVER);
 }
 
-/* A port that is told to wait repeats nothing: no timer runs off meanwhile. */
+/* A port that is instructed to wait repeats nothing: no timer runs off meanwhile. */
 static void
 held_timeouts_begin_anew(void **state)
 {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "common/units.h"
+#include "workload/workload.h"
 
 #define MAX_EVENTS 100000
 

@@ -242,8 +242,8 @@ open_steps_are_reported(void **state)
 	steps_rig_ack(&rig, 1, 5 * MS);
 	rig.dev[0].qp[rig.dev[0].posts[0].flow].acked_bytes = 640;
 	rig.dev[0].qp[rig.dev[0].posts[0].flow].retransmits = 7;
-	rig.dev[0].qp[rig.dev[0].posts[0].flow].times.rtt = (struct rtt_sum){ .min_ps = 9, .sum_ps = 30, .count = 2 };
-	rig.dev[0].qp[rig.dev[0].posts[0].flow].times.paced_ps = 3;
+	rig.dev[0].times[rig.dev[0].posts[0].flow].rtt = (struct rtt_sum){ .min_ps = 9, .sum_ps = 30, .count = 2 };
+	rig.dev[0].times[rig.dev[0].posts[0].flow].ledger_ps[LEDGER_PACED] = 3;
 	for (uint32_t h = 0; h < 4; h++)
 		step_engine_close(rig.engine[h], 20 * MS);
 

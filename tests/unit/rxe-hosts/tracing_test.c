@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A host's connections by what the kernel of a guest told by rdma netlink, and frames of the same run; recorded on h1
+ * A host's connections by what the kernel of a guest reported by rdma netlink, and frames of the same run; recorded on h1
  * of a ring of four.
  */
 #include <setjmp.h>
@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "rxe-hosts/tracing/connections.h"
+#include "rxe-hosts/tracing/tracer.h"
 #include "tests/unit/unit.h"
 
 /* RDMA_NLDEV_CMD_GET: rxe0 has index 0x0 */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Times of frames are found again by what a completion tells of its datagram. */
+/* Times of frames are found again by what a completion reports of its datagram. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

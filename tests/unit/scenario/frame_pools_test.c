@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "scenario/scenario_memory.h"
+#include "scenario/scenario.h"
 #include "tests/unit/unit.h"
 
 static struct scenario *

@@ -16,6 +16,8 @@
 #include "emulation/service.h"
 #include "emulation/volumes.h"
 #include "tests/unit/unit.h"
+#include "workload/plan.h"
+#include "workload/workload.h"
 
 #define FABRIC                                                                                                             \
 	"topology = { kind = \"leaf-spine\"; leaves = 3; spines = 2; hosts_per_leaf = 1; rate = \"100Gbps\"; "             \

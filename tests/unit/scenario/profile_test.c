@@ -107,9 +107,9 @@ ns3_is_the_keys_defaults(void **state)
 	assert_int_equal(cfg_bind(empty, &switch_ecn_cfg, &ecn, &err), 0);
 	assert_int_equal(cfg_bind(empty, &roce_table, &host, &err), 0);
 	assert_int_equal(cc_bind(&cc, CC_DCQCN, empty, &err), 0);
-	assert_memory_equal((char *)&sc->sw + keys, (char *)&sw + keys, sizeof(sw) - keys);
-	assert_memory_equal((char *)&sc->pfc + keys, (char *)&pfc + keys, sizeof(pfc) - keys);
-	assert_memory_equal((char *)&sc->ecn + keys, (char *)&ecn + keys, sizeof(ecn) - keys);
+	assert_memory_equal((char *)&sc->switches.all.params + keys, (char *)&sw + keys, sizeof(sw) - keys);
+	assert_memory_equal((char *)&sc->switches.all.pfc + keys, (char *)&pfc + keys, sizeof(pfc) - keys);
+	assert_memory_equal((char *)&sc->switches.all.ecn + keys, (char *)&ecn + keys, sizeof(ecn) - keys);
 	assert_string_equal(sc->host.window, host.window);
 	sc->host.window = host.window;
 	assert_memory_equal((char *)&sc->host + keys, (char *)&host + keys, offsetof(struct roce_cfg, selective) - keys);
@@ -128,12 +128,12 @@ the_scenario_overrides_single_keys(void **state)
 				   &err);
 
 	assert_non_null(sc);
-	assert_int_equal(sc->sw.buffer_bytes, 66394076);
-	assert_true(sc->pfc.alpha == 0.5);
-	assert_int_equal(sc->pfc.reserve_bytes, 2540);
-	assert_int_equal(sc->pfc.headrooms.count, 10);
-	assert_int_equal(sc->ecn.kmin_bytes, 1 << 20);
-	assert_false(sc->ecn.scales);
+	assert_int_equal(sc->switches.all.params.buffer_bytes, 66394076);
+	assert_true(sc->switches.all.pfc.alpha == 0.5);
+	assert_int_equal(sc->switches.all.pfc.reserve_bytes, 2540);
+	assert_int_equal(sc->switches.all.pfc.headrooms.count, 10);
+	assert_int_equal(sc->switches.all.ecn.kmin_bytes, 1 << 20);
+	assert_false(sc->switches.all.ecn.scales);
 	assert_int_equal(sc->roce.window_bytes, 0);
 	assert_false(sc->roce.window_is_bdp);
 	assert_int_equal(sc->roce.ack_every, 256);
@@ -156,14 +156,39 @@ auto_goes_by_the_fastest_link(void **state)
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct err err = { "" };
-		struct scenario *sc =
-			load(cases[i].rate, "switch = { profile = \"auto\"; }; host = { profile = \"auto\"; };", &err);
+		struct scenario *sc = load(cases[i].rate, i % 2 ? "" : "switch = { profile = \"auto\"; };", &err);
 
 		assert_non_null(sc);
-		assert_int_equal(sc->sw.buffer_bytes, cases[i].buffer_bytes);
+		assert_int_equal(sc->switches.all.params.buffer_bytes, cases[i].buffer_bytes);
 		assert_int_equal(sc->roce.ack_every, 256);
 		scenario_destroy(sc);
 	}
+}
+
+/* Links of a rate that a machine can imitate, and buffers in proportion. */
+static void
+hosts_with_their_own_kernel_have_the_keys_defaults(void **state)
+{
+	struct err err = { "" };
+	struct scenario *sc = load("40Mbps", "hosts = ( { kind = \"guest\"; } ); timing = { pipeline = \"30us\"; };", &err);
+
+	if (sc == NULL)
+		fail_msg("%s", err.text);
+	assert_int_equal(sc->switches.all.params.buffer_bytes, 0);
+	assert_true(sc->roce.window_is_bdp);
+	scenario_destroy(sc);
+	sc = load("40Mbps", "hosts = ( { kind = \"embedded\"; } );", &err);
+	assert_non_null(sc);
+	assert_int_equal(sc->switches.all.params.buffer_bytes, 32712448);
+	assert_true(sc->switches.all.params.is_chips);
+	scenario_destroy(sc);
+	sc = load("40Mbps",
+		  "hosts = ( { kind = \"guest\"; } ); timing = { pipeline = \"30us\"; }; switch = { profile = "
+		  "\"trident3\"; };",
+		  &err);
+	assert_non_null(sc);
+	assert_int_equal(sc->switches.all.params.buffer_bytes, 32712448);
+	scenario_destroy(sc);
 }
 
 static void
@@ -173,6 +198,27 @@ wrong_words_are_refused(void **state)
 		     ":4: switch.profile: found \"tomahawk33\"; did you mean \"tomahawk3\"? One of auto|ns3|");
 	expect_error("host = {\n profile = \"cx8\"; };", ":4: host.profile: found \"cx8\"; did you mean \"cx7\"? One of ");
 	expect_error("host = { profile = \"tomahawk3\"; };", "host.profile: found \"tomahawk3\"; one of auto|cx6dx|");
+}
+
+/* Coalesced ACKs would starve an algorithm that lives on each. */
+static void
+an_algorithm_that_lives_on_acks_has_one_a_packet(void **state)
+{
+	static const struct {
+		const char *more;
+		uint32_t ack_every;
+	} cases[] = { { "host = { cc = \"hpcc\"; };", 1 },    { "host = { cc = \"swift\"; };", 1 },
+		      { "host = { cc = \"timely\"; };", 1 },  { "host = { cc = \"none\"; };", 256 },
+		      { "host = { cc = \"dcqcn\"; };", 256 }, { "host = { cc = \"swift\"; ack_every = 4; };", 4 } };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct err err = { "" };
+		struct scenario *sc = load("100Gbps", cases[i].more, &err);
+
+		assert_non_null(sc);
+		assert_int_equal(sc->roce.ack_every, cases[i].ack_every);
+		scenario_destroy(sc);
+	}
 }
 
 static void
@@ -197,7 +243,7 @@ headroom_goes_by_rate_and_cable(void **state)
 		struct topo_port cable = { .rate_bps = cases[i].rate_bps, .delay_ps = cases[i].delay_ps };
 		uint64_t bytes;
 
-		assert_int_equal(switch_headroom_row(&pfc, &cable, &bytes, &err), 0);
+		assert_int_equal(switch_headroom_row(&pfc, &cable, &bytes, NULL, &err), 0);
 		assert_int_equal(bytes, cases[i].bytes);
 	}
 	for (const char **bad = (const char *[]){ "100Gbps 40 100", "100Gbps 40m", "100 40m 100", "100Gbps 40m 1 2", NULL };
@@ -206,8 +252,33 @@ headroom_goes_by_rate_and_cable(void **state)
 		uint64_t bytes;
 
 		rows[0] = *bad;
-		assert_int_equal(switch_headroom_row(&pfc, &cable, &bytes, &err), -EINVAL);
+		assert_int_equal(switch_headroom_row(&pfc, &cable, &bytes, NULL, &err), -EINVAL);
 	}
+}
+
+/* Its values go before those of all, and its element's before its. */
+static void
+a_switch_has_a_profile_of_its_own(void **state)
+{
+	struct err err = { "" };
+	struct scenario *sc =
+		load("100Gbps",
+		     "switch = { profile = \"ns3\"; pfc = { alpha = 0.5; reserve = 1; }; };\n"
+		     "switches = ( { names = [ \"S\" ]; profile = \"tomahawk3\"; pfc = { reserve = 3000; }; } );",
+		     &err);
+	const struct switch_settings *own;
+
+	(void)state;
+	assert_non_null(sc);
+	own = switch_settings_of(&sc->switches, topo_find(sc->topo, "S"));
+	assert_int_equal(own->params.buffer_bytes, 66394076);
+	assert_true(own->pfc.alpha == 0.25);
+	assert_int_equal(own->pfc.reserve_bytes, 3000);
+	assert_int_equal(sc->switches.all.params.buffer_bytes, 0);
+	assert_true(sc->switches.all.pfc.alpha == 0.5);
+	scenario_destroy(sc);
+	expect_error("switches = ( { names = [ \"S\" ]; profile = \"tomahawk9\"; } );", "switches.[0].profile: found");
+	expect_error("switches = ( { names = [ \"S\" ]; strict = [ \"6\" ]; } );", "switches.[0].strict");
 }
 
 UNIT_TEST(profile)
@@ -216,8 +287,11 @@ UNIT_TEST(profile)
 		cmocka_unit_test(files_name_their_sources),
 		cmocka_unit_test(ns3_is_the_keys_defaults),
 		cmocka_unit_test(the_scenario_overrides_single_keys),
+		cmocka_unit_test(a_switch_has_a_profile_of_its_own),
 		cmocka_unit_test(auto_goes_by_the_fastest_link),
+		cmocka_unit_test(hosts_with_their_own_kernel_have_the_keys_defaults),
 		cmocka_unit_test(wrong_words_are_refused),
+		cmocka_unit_test(an_algorithm_that_lives_on_acks_has_one_a_packet),
 		cmocka_unit_test(headroom_goes_by_rate_and_cable),
 	};
 

@@ -17,6 +17,7 @@
 #include "scenario/scenario.h"
 #include "scenario/systems.h"
 #include "tests/unit/unit.h"
+#include "workload/plan.h"
 
 #define FABRIC                                                                                                             \
 	"topology = { kind = \"leaf-spine\"; leaves = 2; spines = 2; hosts_per_leaf = 2; rate = \"100Gbps\"; "             \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a port remembers and tells of polling packets and of what it dropped, and a host's replies. */
+/* What a port remembers and reports of polling packets and of what it dropped, and a host's replies. */
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,12 +8,15 @@
 
 #include <cmocka.h>
 
+#include "common/array.h"
 #include "common/record/frame.h"
 #include "common/units.h"
 #include "common/wire/record.h"
 #include "common/wire/record_rows.h"
 #include "telemetry/port.h"
 #include "tests/unit/unit.h"
+
+#define FIRST_SLOTS 8 /* that a new port has room for */
 
 static struct flow flows[] = {
 	{ .src_ip = 1, .dst_ip = 2, .sport = 3, .dport = 4 },
@@ -33,7 +37,7 @@ begin(const struct telem_config *with)
 	recbuf_init(&buf, 9);
 	memset(&count, 0, sizeof(count));
 	telem_reporter_init(&reporter, 9, &table, &buf, &count);
-	assert_int_equal(port_flows_init(&port_flows, &table), 0);
+	port_flows_init(&port_flows, &table);
 	assert_int_equal(telem_init(&port, with, &port_flows, 2), 0);
 }
 
@@ -57,6 +61,62 @@ nth(uint32_t n)
 	return at < buf.used_bytes ? buf.data + at : NULL;
 }
 
+/* By the allocator: each a few bytes more than was asked for. @param allocations  counted */
+static size_t
+allocated_bytes(const struct telem_port *t, size_t *allocations)
+{
+	const struct epochs *e = &t->epochs;
+	void *const of_port[] = { t->polled.events,
+				  t->state[1],
+				  e->ring,
+				  e->last_fed,
+				  e->before,
+				  e->late,
+				  e->late != NULL ? e->late->flows : NULL };
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(of_port); i++) {
+		bytes += malloc_usable_size(of_port[i]);
+		*allocations += of_port[i] != NULL;
+	}
+	for (uint32_t i = 0; e->ring != NULL && i < e->config->kept; i++) {
+		const struct epoch *epoch = &e->ring[i];
+
+		bytes += malloc_usable_size(epoch->classes) + malloc_usable_size(epoch->rows) +
+			 malloc_usable_size(epoch->matrix);
+		for (uint32_t c = 0; c < e->nclasses; c++)
+			bytes += malloc_usable_size(epoch->classes[c].meter);
+		*allocations += 3 + e->nclasses;
+	}
+	return bytes;
+}
+
+/* telem_port_bytes() is what is allocated, but for the allocator's rounding. */
+static void
+a_port_has_the_bytes_that_it_states(void **state)
+{
+	static const struct telem_config configs[] = {
+		{ .epoch_ps = PS_PER_MS, .kept = 16, .nports = 64, .lossless = 1 },
+		{ .epoch_ps = PS_PER_MS, .kept = 5, .nports = 16, .lossless = 3, .exact = true, .late_looks = true },
+		{ .epoch_ps = PS_PER_MS, .kept = 3, .nports = 2, .host = true },
+		{ .epoch_ps = PS_PER_MS, .kept = 3, .nports = 2, .drops_only = true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(configs); i++) {
+		size_t stated = telem_port_bytes(&configs[i], FIRST_SLOTS) - sizeof(port), allocations = 0, bytes;
+
+		port_flows_init(&port_flows, &table);
+		assert_int_equal(telem_init(&port, &configs[i], &port_flows, 2), 0);
+		assert_null(port.polled.events);
+		polled_fresh(&port.polled, 1, 1); /* the first makes room for others */
+		bytes = allocated_bytes(&port, &allocations);
+		assert_in_range(bytes, stated, stated + 24 * allocations);
+		telem_fini(&port);
+		port_flows_fini(&port_flows);
+	}
+}
+
 /* A host's port answers an event once, and remembers the latest. */
 static void
 an_event_is_answered_once(void **state)
@@ -64,7 +124,7 @@ an_event_is_answered_once(void **state)
 	struct polled polled;
 
 	(void)state;
-	assert_int_equal(polled_init(&polled, true), 0);
+	polled_init(&polled, true);
 	assert_int_equal(polled_fresh(&polled, 7, 1), 1);
 	assert_int_equal(polled_fresh(&polled, 7, 1), 0);
 	for (uint32_t event = 100; event < 100 + POLLED_HOST_WAYS; event++)
@@ -81,7 +141,7 @@ a_switch_answers_each_kind_of_request_once(void **state)
 	struct polled polled;
 
 	(void)state;
-	assert_int_equal(polled_init(&polled, false), 0);
+	polled_init(&polled, false);
 	assert_int_equal(polled_fresh(&polled, 7, POLL_VICTIM), POLL_VICTIM);
 	assert_int_equal(polled_fresh(&polled, 7, POLL_BOTH), POLL_PFC);
 	assert_int_equal(polled_fresh(&polled, 7, POLL_BOTH), 0);
@@ -294,6 +354,7 @@ UNIT_TEST(collectors)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_event_is_answered_once),
+		cmocka_unit_test(a_port_has_the_bytes_that_it_states),
 		cmocka_unit_test(a_switch_answers_each_kind_of_request_once),
 		cmocka_unit_test(a_poll_is_recorded_unless_it_is_one_of_a_flood),
 		cmocka_unit_test(drops_are_reported_by_reason_but_for_a_blackhole),

@@ -69,7 +69,7 @@ iterate(struct prng *prng, double *missing, uint32_t ports, double fault)
 static void
 moments_of_order_statistics(void **state)
 {
-	const uint32_t runs = 8000;
+	const uint32_t runs = unit_wide(3000, 20000, "learned noise, against its order statistics");
 	struct prng prng;
 
 	(void)state;
@@ -100,7 +100,7 @@ moments_of_order_statistics(void **state)
 static void
 moments_of_halves(void **state)
 {
-	const uint32_t runs = 8000;
+	const uint32_t runs = unit_wide(3000, 20000, "learned noise, against halves of the others");
 	struct prng prng;
 
 	(void)state;
@@ -186,7 +186,7 @@ old_noise_fades(void **state)
 static void
 whole_packets_are_spread(void **state)
 {
-	const uint32_t runs = 4000;
+	const uint32_t runs = unit_wide(600, 4000, "noise of whole packets");
 	struct leaf leaf;
 	struct prng prng;
 
@@ -223,7 +223,7 @@ static void
 false_alarms_keep_their_rate(void **state)
 {
 	const double rates[] = { 1e-2, 1e-3, 1e-4 };
-	const uint32_t memories[] = { 0, 1, 8 }, trials = 160000;
+	const uint32_t memories[] = { 0, 1, 8 }, trials = unit_wide(24000, 640000, "false alarms of learned noise");
 	double missing[16];
 	struct prng prng;
 
@@ -279,7 +279,7 @@ lossy_ports_are_not_learned_from(void **state)
 	}
 	for (uint32_t p = 0; p < 8; p++)
 		assert_float_equal(sqrt(noise_of(&leaf, p).variance), DEVIATION, 0.1 * DEVIATION);
-	/* All but three lossy: the four that lose least tell too much rather than too little. */
+	/* All but three lossy: the four that lose least give too much rather than too little. */
 	lost[1] = 0.01f;
 	leaf_forget(&leaf);
 	for (int i = 0; i < 400; i++) {

@@ -148,7 +148,7 @@ static void
 false_alarms_of_random_spraying(void **state)
 {
 	const struct detect_noise noise = detect_noise_random(256, 0.25);
-	const uint32_t trials = 250000;
+	const uint32_t trials = unit_wide(60000, 1000000, "false alarms of random spraying");
 	const double rates[] = { 1e-2, 1e-3, 1e-4 };
 	uint32_t alarms[3] = { 0 };
 	struct prng prng;

@@ -79,7 +79,34 @@ pauses_and_meters_are_those_of_a_class(void **state)
 	fini(&t);
 }
 
-/* Of classes that have nothing to tell there is no row, but for one of an open epoch: the port is alive. */
+/* Each class for itself, also those without PFC; over more epochs than are kept. */
+static void
+totals_go_beyond_the_kept_epochs(void **state)
+{
+	const uint8_t prios[] = { 3, 1, 2 };
+	struct epochs_total totals[8];
+	uint64_t digest = 0;
+	struct epochs t;
+
+	(void)state;
+	init(&t, &two, 1);
+	for (uint32_t epoch = 0; epoch < 10; epoch++) {
+		epochs_roll(&t, epoch * two.epoch_ps, &digest);
+		for (uint32_t i = 0; i < 3; i++) {
+			flows[i].prio = prios[i];
+			enqueue(&t, i, 2, 100 * (i + 1), 0, false);
+		}
+	}
+	epochs_totals(&t, totals);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(totals[prios[i]].packets, 10);
+		assert_int_equal(totals[prios[i]].bytes, 1000 * (i + 1));
+	}
+	assert_int_equal(totals[0].packets + totals[4].packets + totals[7].bytes, 0);
+	fini(&t);
+}
+
+/* Of classes that have nothing to report there is no row, but for one of an open epoch: the port is alive. */
 static void
 quiet_classes_report_nothing(void **state)
 {
@@ -111,6 +138,7 @@ UNIT_TEST(epochs_class)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(others_share_a_place),
 		cmocka_unit_test(pauses_and_meters_are_those_of_a_class),
+		cmocka_unit_test(totals_go_beyond_the_kept_epochs),
 		cmocka_unit_test(quiet_classes_report_nothing),
 	};
 

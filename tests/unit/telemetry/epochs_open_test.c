@@ -17,7 +17,7 @@
 
 #define MANY 8 /* epochs, beside which the open one is little */
 
-/* A port of which nothing is told but by what closes, unless it is worth notice. */
+/* A port of which nothing is reported but by what closes, unless it is worth notice. */
 static void
 setup_quiet(struct epochs *t, struct recbuf *buf, bool host)
 {
@@ -33,7 +33,7 @@ setup_quiet(struct epochs *t, struct recbuf *buf, bool host)
 
 /*
  * Epochs of one packet of flow 0 close after a report; then comes one of open_flow, and another report.
- * @return whether the open epoch was told, beside the closed ones
+ * @return whether the open epoch was reported, beside the closed ones
  */
 static bool
 is_open_reported(struct epochs *t, struct recbuf *buf, uint32_t epochs, uint32_t depth, uint32_t open_flow,
@@ -59,7 +59,7 @@ is_open_reported(struct epochs *t, struct recbuf *buf, uint32_t epochs, uint32_t
 	return !open->state_only;
 }
 
-/* What closed epochs tell of is told of the open one once it is closed; a first queue is now, and of many a new flow. */
+/* What closed epochs report is reported of the open one once it is closed; a first queue is now, and of many a new flow. */
 static void
 the_open_epoch_is_reported_for_news(void **state)
 {
@@ -87,7 +87,7 @@ the_open_epoch_is_reported_for_news(void **state)
 	fini(&t);
 }
 
-/* As of queues, so of pauses that come in, and that go out; those that last are told of up to the moment. */
+/* As of queues, so of pauses that come in, and that go out; those that last are reported up to the moment. */
 static void
 the_open_epoch_is_reported_for_pauses(void **state)
 {

@@ -76,7 +76,7 @@ rows_name_flows_and_their_acks(void **state)
 	assert_int_equal(row->flow.dport, 60);
 	assert_int_equal(row->acks, 1);
 	assert_int_equal(row->packets, 1);
-	/* The epoch closed, and the next one: one sum, told once. */
+	/* The epoch closed, and the next one: one sum, reported once. */
 	assert_true(epochs_roll(&t, PS_PER_MS, &digest));
 	epochs_overtake(&t, 1, false, 300, 1);
 	assert_true(epochs_roll(&t, 2 * PS_PER_MS, &digest));
@@ -96,7 +96,7 @@ rows_name_flows_and_their_acks(void **state)
 	fini(&t);
 }
 
-/* Nothing is told of a port without a queue worth notice, nor of next to nothing. */
+/* Nothing is reported of a port without a queue worth notice, nor of next to nothing. */
 static void
 what_does_not_count_is_not_reported(void **state)
 {
@@ -123,7 +123,7 @@ what_does_not_count_is_not_reported(void **state)
 	}
 }
 
-/* Where class 0 has the whole link no data moves: the epoch is told with what stood there. */
+/* Where class 0 has the whole link no data moves: the epoch is reported with what stood there. */
 static void
 an_epoch_without_data_is_reported(void **state)
 {

@@ -15,7 +15,7 @@
 #define EPOCH_PS PS_PER_MS
 
 static struct flow flows[1] = { { .src_ip = 1, .dst_ip = 2, .sport = 10, .dport = 20 } };
-static const struct flow_table table = { flows, 1, 0 };
+static const struct flow_table table = { .flows = flows, .count = 1 };
 static struct telem_present present = { .ingress_bytes = 5000, .ingress_xoff_bytes = 30000 };
 static struct recbuf records;
 static struct report_count count;
@@ -46,7 +46,7 @@ begin(const struct telem_config *config)
 {
 	recbuf_init(&records, 1);
 	telem_reporter_init(&reporter, 1, &table, &records, &count);
-	assert_int_equal(port_flows_init(&port_flows, &table), 0);
+	port_flows_init(&port_flows, &table);
 	assert_int_equal(telem_init(&port, config, &port_flows, 0), 0);
 	telem_enqueue(&port, port_flows_slot(&port_flows, 0), 3, 0, 1000, 0, false);
 }
@@ -77,7 +77,7 @@ one_report_in_50_us_is_kept(void **state)
 	assert_true(ask(60 * PS_PER_US));
 	assert_int_equal(records.used_bytes, 2 * first_bytes);
 
-	/* An epoch closes and its report is not kept: the next one that is tells of it. */
+	/* An epoch closes and its report is not kept: the next one that is reports it. */
 	assert_true(ask(EPOCH_PS - 10 * PS_PER_US));
 	assert_true(telem_roll(&port, EPOCH_PS, &digest));
 	assert_false(ask(EPOCH_PS + 10 * PS_PER_US));
@@ -88,7 +88,7 @@ one_report_in_50_us_is_kept(void **state)
 	end();
 }
 
-/* An ingress that is asked tells how it is: no rows, nothing of the epochs; and the rows are told to the next who asks. */
+/* An ingress that is polled reports its state: no rows, nothing of the epochs; the rows go to the next poll. */
 static void
 a_state_alone_leaves_the_rows_unreported(void **state)
 {
@@ -117,7 +117,7 @@ a_state_alone_leaves_the_rows_unreported(void **state)
 	end();
 }
 
-/* Its buffer tells whether an ingress that pauses has reason to; of one that does not, nobody asks. */
+/* Its buffer shows whether an ingress that pauses has reason to; one that does not is not polled. */
 static void
 an_ingress_that_pauses_reports_its_buffer(void **state)
 {

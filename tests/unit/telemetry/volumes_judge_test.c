@@ -157,7 +157,7 @@ static void
 noise_of_what_was_learned_is_known(void **state)
 {
 	const double rate = 0.01;
-	const uint32_t runs = 1000;
+	const uint32_t runs = unit_wide(200, 3000, "noise of predictions that were learned");
 	struct judge_config config = rig_config(PREDICT_LEARNED);
 	uint32_t alarms = 0;
 
@@ -183,14 +183,12 @@ noise_of_what_was_learned_is_known(void **state)
 	assert_in_range(alarms, (uint32_t)(0.25 * rate * runs), (uint32_t)(rate * runs + 2 * sqrt(rate * runs)));
 }
 
-#define KNOWN_ITERATIONS 20
-
 /*
  * A port whose link is known to lose 5 %, at which the tests of noise go by that, or do not know. @param loss  of
- * another fault, after ten iterations: at the same port, or at the next  @return alarms, of KNOWN_ITERATIONS
+ * another fault, after ten iterations: at the same port, or at the next  @return alarms, of the further iterations
  */
 static uint32_t
-count_alarms_beside_known(enum rec_detector detector, bool knows, double loss, uint16_t port)
+count_alarms_beside_known(uint32_t iterations, enum rec_detector detector, bool knows, double loss, uint16_t port)
 {
 	struct judge_config config = rig_config(PREDICT_DECLARED);
 	uint32_t alarms = 0;
@@ -206,7 +204,7 @@ count_alarms_beside_known(enum rec_detector detector, bool knows, double loss, u
 			rig.judge.predict.bytes[cell] = (uint64_t)(40000 * PACKET_BYTES * kept / (RIG_PORTS - 0.05));
 			rig.judge.scores.lost[cell] = knows && i == 2 ? 0.05f : 0;
 		}
-	for (uint32_t i = 0; i < 10 + KNOWN_ITERATIONS; i++) {
+	for (uint32_t i = 0; i < 10 + iterations; i++) {
 		rig.local_loss[2] = 0.05;
 		if (i >= 10 && loss > 0)
 			rig.local_loss[port] = port == 2 ? 1 - 0.95 * (1 - loss) : loss;
@@ -223,16 +221,18 @@ count_alarms_beside_known(enum rec_detector detector, bool knows, double loss, u
 static void
 known_losses_are_no_alarms(void **state)
 {
+	const uint32_t n = unit_wide(10, 100, "iterations beside known losses");
+
 	(void)state;
-	assert_true(count_alarms_beside_known(REC_DETECTOR_NOISE, false, 0, 2) > KNOWN_ITERATIONS * 3 / 10);
+	assert_true(count_alarms_beside_known(n, REC_DETECTOR_NOISE, false, 0, 2) > n * 3 / 10);
 	for (uint32_t d = REC_DETECTOR_NOISE; d <= REC_DETECTOR_POOLED; d++) {
 		enum rec_detector detector = (enum rec_detector)d;
 
-		assert_int_equal(count_alarms_beside_known(detector, true, 0, 2), 0);
-		assert_true(count_alarms_beside_known(detector, true, 0.025, 2) >=
-			    KNOWN_ITERATIONS * 95 / 100); /* 7 deviations of its drops */
-		assert_true(count_alarms_beside_known(detector, true, 0.01, 5) >=
-			    KNOWN_ITERATIONS * 95 / 100); /* 20 of what the lossy one repeats */
+		assert_int_equal(count_alarms_beside_known(n, detector, true, 0, 2), 0);
+		assert_true(count_alarms_beside_known(n, detector, true, 0.025, 2) >=
+			    n * 95 / 100); /* 7 deviations of its drops */
+		assert_true(count_alarms_beside_known(n, detector, true, 0.01, 5) >=
+			    n * 95 / 100); /* 20 of what the lossy one repeats */
 	}
 }
 
@@ -303,7 +303,7 @@ a_threshold_below_the_noise_is_not_applied(void **state)
 
 /*
  * A switch that not all comes by: what edges send by another, because it repeats what that one lost, or by this one, is
- * told by its ports together; what one of them lacks of that is lost behind it, and all that is lost before all of them
+ * shown by its ports together; what one of them lacks of that is lost behind it, and all that is lost before all of them
  * is no alarm.
  */
 static void

@@ -4,7 +4,6 @@
 #include "tests/unit/unit.h"
 
 #define LEARNED 4 /* iterations */
-#define TRIALS 40
 
 struct votes {
 	uint32_t alarms, right, pairs, wrong, within;
@@ -15,12 +14,12 @@ struct votes {
  * @param remote  the link of sender 0 to the spine; else the spine's to this leaf
  */
 static struct votes
-try_link(uint32_t senders, bool remote, bool random, double drop, uint32_t packets)
+try_link(uint32_t trials, uint32_t senders, bool remote, bool random, double drop, uint32_t packets)
 {
 	const struct judge_config config = rig_config(PREDICT_DECLARED);
 	struct votes votes = { 0 };
 
-	for (uint64_t seed = 0; seed < TRIALS; seed++) {
+	for (uint64_t seed = 0; seed < trials; seed++) {
 		uint16_t port = (uint16_t)(seed % RIG_PORTS);
 		struct rig rig;
 
@@ -58,40 +57,47 @@ try_link(uint32_t senders, bool remote, bool random, double drop, uint32_t packe
 static void
 one_sender_leaves_two_links(void **state)
 {
+	const uint32_t trials = unit_wide(16, 60, "trials of a lossy link");
+
 	(void)state;
 	for (uint32_t remote = 0; remote < 2; remote++) {
-		struct votes votes = try_link(1, remote, false, 0.05, 40000);
+		struct votes votes = try_link(trials, 1, remote, false, 0.05, 40000);
 
-		assert_int_equal(votes.alarms, TRIALS);
-		assert_int_equal(votes.pairs, TRIALS);
-		assert_true(votes.within >= TRIALS * 85 / 100);
+		assert_int_equal(votes.alarms, trials);
+		assert_int_equal(votes.pairs, trials);
+		assert_true(votes.within >= trials * 85 / 100);
 	}
 }
 
 static void
 two_senders_locate_the_link(void **state)
 {
+	const uint32_t trials = unit_wide(40, 60, "trials of a lossy link");
+
 	(void)state;
 	for (uint32_t remote = 0; remote < 2; remote++) {
 		for (uint32_t senders = 2; senders <= RIG_SENDERS; senders++) {
-			struct votes votes = try_link(senders, remote, false, 0.03, 40000);
+			struct votes votes = try_link(trials, senders, remote, false, 0.03, 40000);
 
-			assert_int_equal(votes.alarms, TRIALS);
-			assert_int_equal(votes.right, TRIALS);
-			assert_true(votes.within >= TRIALS * 85 / 100);
+			assert_int_equal(votes.alarms, trials);
+			assert_int_equal(votes.right, trials);
+			assert_true(votes.within >= trials * 85 / 100);
 		}
 	}
 }
 
-/* Random spraying makes volumes of 5000 packets differ by 1.3 %: a fault of 15 % is seen, and either told or left open. */
+/* Random spraying makes volumes of 5000 packets differ by 1.3 %: a fault of 15 % is seen, and either named or left open. */
 static void
 noise_leaves_it_open_rather_than_wrong(void **state)
 {
+	const uint32_t trials = unit_wide(20, 60, "trials of a lossy link");
+
 	(void)state;
 	for (uint32_t remote = 0; remote < 2; remote++) {
-		struct votes votes = try_link(2, remote, true, 0.15, 40000), faint = try_link(2, remote, true, 0.08, 40000);
+		struct votes votes = try_link(trials, 2, remote, true, 0.15, 40000),
+			     faint = try_link(trials, 2, remote, true, 0.08, 40000);
 
-		assert_true(votes.alarms >= TRIALS * 9 / 10);
+		assert_true(votes.alarms >= trials * 9 / 10);
 		assert_true(votes.right >= votes.alarms * 95 / 100);
 		assert_int_equal(votes.wrong, 0);
 		assert_true(votes.within >= votes.alarms * 85 / 100);
@@ -127,12 +133,14 @@ two_links_to_one_spine_are_two(void **state)
 static void
 a_dead_link_is_located(void **state)
 {
+	const uint32_t trials = unit_wide(16, 60, "trials of a lossy link");
+
 	for (uint32_t remote = 0; remote < 2; remote++) {
-		struct votes votes = try_link(3, remote, false, 1, 8000);
+		struct votes votes = try_link(trials, 3, remote, false, 1, 8000);
 
 		(void)state;
-		assert_int_equal(votes.right, TRIALS);
-		assert_int_equal(votes.within, TRIALS);
+		assert_int_equal(votes.right, trials);
+		assert_int_equal(votes.within, trials);
 	}
 }
 

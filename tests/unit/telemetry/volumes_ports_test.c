@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the ports that a sender comes by can tell of each other: too few of them, too little by each, faults at several. */
+/* What the ports of one sender's packets show of each other: too few of them, too little by each, faults at several. */
 #include "tests/unit/telemetry/volumes_rig.h"
 #include "tests/unit/unit.h"
 
-/* By one port comes again what was lost there, and of three none tells its noise: that nothing is missing means nothing. */
+/* One port receives again what was lost there, and none of three shows its noise: that nothing is missing means nothing. */
 static void
 few_ports_prove_nothing(void **state)
 {

@@ -27,7 +27,7 @@ struct rig {
 	bool random;                                  /* each packet by any spine; else by the one that had fewest */
 	double loss[RIG_PORTS][RIG_SENDERS];          /* of packets of a sender by a spine, on its own link */
 	double local_loss[RIG_PORTS];                 /* on the link to this leaf */
-	uint32_t sent[RIG_PORTS][RIG_SENDERS];        /* of an iteration */
+	uint32_t sent[RIG_SENDERS][RIG_PORTS];        /* of an iteration */
 	bool is_known_faulty[RIG_PORTS][RIG_SENDERS]; /* routing leaves it out */
 	uint8_t number;
 	uint64_t now_ps;
@@ -102,10 +102,14 @@ rig_choose(struct rig *rig, uint16_t sender)
 	do
 		port = (uint16_t)(prng_next(&rig->chance) % RIG_PORTS);
 	while (rig->is_known_faulty[port][sender]);
-	for (uint16_t i = 0; i < RIG_PORTS && !rig->random; i++)
-		if (!rig->is_known_faulty[i][sender] && rig->sent[i][sender] < rig->sent[port][sender])
-			port = i;
-	rig->sent[port][sender]++;
+	if (!rig->random) {
+		uint32_t least = rig->sent[sender][port];
+
+		for (uint16_t i = 0; i < RIG_PORTS; i++)
+			if (rig->sent[sender][i] < least && !rig->is_known_faulty[i][sender])
+				least = rig->sent[sender][port = i];
+	}
+	rig->sent[sender][port]++;
 	return port;
 }
 

@@ -7,13 +7,22 @@
 
 #include <cmocka.h>
 
-#include "common/crc32c.h"
 #include "common/ipv6.h"
 #include "common/prng.h"
 #include "tests/unit/unit.h"
 #include "topo/hash.h"
 
 #define SWITCHES 3
+
+/* The check value of the CRC catalogue, and RFC 3720 B.4: 32 bytes of zeros. */
+static void
+test_crc32c(void **state)
+{
+	uint8_t zeros[32] = { 0 };
+
+	assert_int_equal(crc32c("123456789", 9), 0xe3069283);
+	assert_int_equal(crc32c(zeros, sizeof(zeros)), 0x8a9136aa);
+}
 
 static struct route_tuple
 tuple_of(uint32_t i)
@@ -207,7 +216,7 @@ UNIT_TEST(hash)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_known_answers),   cmocka_unit_test(test_ipv6),   cmocka_unit_test(test_labels),
 		cmocka_unit_test(test_label_of_frames), cmocka_unit_test(test_fields), cmocka_unit_test(test_polarisation),
-		cmocka_unit_test(test_spread),          cmocka_unit_test(test_vxlan),
+		cmocka_unit_test(test_crc32c),          cmocka_unit_test(test_spread), cmocka_unit_test(test_vxlan),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -253,7 +253,7 @@ test_pins(void **state)
 	struct routing routing = { .topo = topo, .table = table, .pins = pins, .seed = 1 };
 	struct flow flows[] = { flow_between(topo, "13", 0, "19", 0, 10001), flow_between(topo, "13", 0, "19", 0, 5),
 				flow_between(topo, "12", 0, "19", 0, 10001) };
-	struct flow_table all = { flows, 3, 0 }, few = { flows, 1, 0 };
+	struct flow_table all = { .flows = flows, .count = 3 }, few = { .flows = flows, .count = 1 };
 	struct route_choice choice;
 	struct err err = { "" };
 

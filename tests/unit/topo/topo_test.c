@@ -3,9 +3,10 @@
 
 #include "common/array.h"
 #include "common/units.h"
+#include "tests/unit/alloc.h"
 #include "tests/unit/topo/topo_rig.h"
 #include "tests/unit/unit.h"
-#include "topo/check.h"
+#include "topo/build.h"
 #include "topo/topo.h"
 
 #define SMALL                                                                                                              \
@@ -136,7 +137,7 @@ test_fat_tree(void **state)
 	expect_topo_error("topology = { kind = \"fat-tree\"; k = 130; };",
 			  "t.cfg:1: topology.k: found 130; 2 to 128 would be right");
 	expect_topo_error("topology = { kind = \"fat-tree\"; k = 128; };",
-			  "t.cfg:1: topology.k: 128 makes 524288 hosts; at most 16384 nodes are possible");
+			  "t.cfg:1: topology.k: 128 makes 524288 hosts; at most 65535 nodes are possible");
 	expect_topo_error("topology = { kind = \"fat-tree\"; };",
 			  "t.cfg:1: topology: k is missing: Ports of a switch, even: k pods, k^3/4 hosts, 5k^2/4 switches");
 }
@@ -324,7 +325,7 @@ test_ns3_errors(void **state)
 		{ "", ":1: the file ends where the number of nodes should stand" },
 		{ "4 2", ":1: the file ends where the number of links should stand" },
 		{ "4 5 1\n", ":1: found \"5\"; the number of switches, 0 to 4, would be right" },
-		{ "99999 2 1\n", ":1: found \"99999\"; the number of nodes, 0 to 16384, would be right" },
+		{ "99999 2 1\n", ":1: found \"99999\"; the number of nodes, 0 to 65535, would be right" },
 		{ "2 1 1\n1\n0 2 1Gbps 1us 0\n", ":3: found \"2\"; a node id, 0 to 1, would be right" },
 		{ "2 1 1\n1\n0 1 1Gb 1us 0\n", ":3: found \"1Gb\"; a rate, as 100Gbps, would be right" },
 		{ "2 1 1\n1\n0 1 1Gbps 1 0\n", ":3: found \"1\"; a delay, as 0.002ms, would be right" },
@@ -335,6 +336,11 @@ test_ns3_errors(void **state)
 		{ "2 1 1\n1\n1 1 1Gbps 1us 0\n", ":3: both ends are at \"1\"; a link joins two nodes" },
 		{ "2 1 2\n1\n0 1 1Gbps 1us 0\n", ":4: the file ends where a node id should stand" },
 		{ "3 2 1\n1 1\n", ":2: switch 1 stands twice in the list of switches" },
+		{ "0 0 0\n", ":1: a topology without nodes" },
+		{ "2 1 1\n1\n0 1 1Gbps 1us x\n",
+		  ":3: found error rate \"x\"; 0 would be right: loss is a fault here, not part of the topology" },
+		{ "2 1 1\n1\n0 1 1111111111111111111111111111111111111111111111111111111111111111Gbps 1us 0\n",
+		  ":3: found \"11111111111111111111111111111111...\"; a rate, as 100Gbps, would be right" },
 		{ "3 1 1\n1\n0 1 1Gbps 1us 0\n", ":1: host \"2\" has no link; at least one would be right" },
 	};
 
@@ -352,6 +358,42 @@ test_ns3_errors(void **state)
 			  "t.cfg:2: topology.file: /nonexistent.txt: No such file or directory");
 	expect_topo_error("topology = { kind = \"ns3\"; file = \"nonexistent.txt\"; };",
 			  "t.cfg:1: topology.file: ./nonexistent.txt: No such file or directory");
+}
+
+/* Without memory, or room for what is written, an import is an error; what is no topology's size is refused. */
+static void
+test_ns3_without(void **state)
+{
+	char path[] = "/tmp/topo_test.XXXXXX";
+	FILE *null = fopen("/dev/null", "w"), *full = fopen("/dev/full", "w");
+	struct err err = { "" };
+	uint32_t refused = 0;
+
+	assert_true(null != NULL && full != NULL);
+	setvbuf(full, NULL, _IONBF, 0);
+	write_temp(path, NS3_GOOD);
+	FOR_EACH_REFUSED(nth)
+	{
+		int rc = topo_import_ns3(path, null, &err);
+		bool was = alloc_was_refused();
+
+		if (was ? rc == 0 || strstr(err.text, "memory") == NULL : rc != 0)
+			fail_msg("allocation %u: %d \"%s\"", (unsigned)nth, rc, err.text);
+		err.text[0] = '\0';
+		if (!was)
+			break;
+		refused++;
+	}
+	assert_true(refused > 5);
+	assert_int_equal(topo_import_ns3(path, full, &err), -EIO);
+	assert_string_equal(err.text, "writing the topology failed");
+	err.text[0] = '\0';
+	assert_int_equal(truncate(path, (64 << 20) + 1), 0);
+	assert_int_equal(topo_import_ns3(path, null, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "is no regular file of at most 64 MiB"));
+	unlink(path);
+	fclose(null);
+	fclose(full);
 }
 
 /*
@@ -384,7 +426,8 @@ UNIT_TEST(topo)
 		cmocka_unit_test(test_too_many_ports), cmocka_unit_test(test_fat_tree),
 		cmocka_unit_test(test_leaf_spine),     cmocka_unit_test(test_rail),
 		cmocka_unit_test(test_show),           cmocka_unit_test(test_ns3),
-		cmocka_unit_test(test_ns3_errors),     cmocka_unit_test(test_headroom),
+		cmocka_unit_test(test_ns3_errors),     cmocka_unit_test(test_ns3_without),
+		cmocka_unit_test(test_headroom),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,7 +2,7 @@
 /* A flow's way, hop by hop: where it ends, whatever devices answer. */
 #include "tests/unit/topo/topo_rig.h"
 #include "tests/unit/unit.h"
-#include "topo/walk.h"
+#include "topo/route.h"
 
 #define NETWORK                                                                                                            \
 	"topology = { kind = \"leaf-spine\"; leaves = 2; spines = 2; hosts_per_leaf = 2; rate = \"100Gbps\"; delay = "     \

@@ -11,7 +11,7 @@
 #include "common/units.h"
 #include "tests/unit/rxe-hosts/star.h"
 #include "tests/unit/unit.h"
-#include "workload/expect.h"
+#include "workload/plan.h"
 
 #define HOSTS 4
 

@@ -14,8 +14,8 @@
 #include "common/array.h"
 #include "common/units.h"
 #include "tests/unit/unit.h"
+#include "workload/config.h"
 #include "workload/jobs/compute.h"
-#include "workload/jobs/config.h"
 #include "workload/jobs/place.h"
 
 #define NOWHERE                                                                                                            \
@@ -171,6 +171,9 @@ computing_varies_as_configured(void **state)
 	for (uint32_t i = 0; i < 1000; i++) /* never below nothing */
 		assert_true(compute_actual_ps(&normal, 0, i, 1) <= 6 * PS_PER_US);
 	assert_int_equal(compute_actual_ps(&normal, 0, 0, 0), 0); /* who does not compute does not vary */
+	assert_int_equal(compute_spread_ps(&none), 0);
+	assert_int_equal(compute_spread_ps(&uniform), 1000 * PS_PER_NS);
+	assert_int_equal(compute_spread_ps(&normal), 6 * PS_PER_US);
 }
 
 /* Another job, collective, rank or iteration has another draw, and each the same again whatever else there is. */

@@ -6,6 +6,7 @@
 #include "tests/unit/topo/topo_rig.h"
 #include "tests/unit/unit.h"
 #include "workload/plan.h"
+#include "workload/workload.h"
 
 #define LEAF_SPINE "topology = { kind = \"leaf-spine\"; leaves = 2; spines = 2; hosts_per_leaf = 3; };\n"
 #define RING "bytes = 4000; measured = true; "

@@ -15,6 +15,7 @@
 #include "tests/unit/rxe-hosts/star.h"
 #include "tests/unit/unit.h"
 #include "workload/plan.h"
+#include "workload/workload.h"
 
 static struct star star;
 static const struct plan_options options = { .data_prio = 3, .control_prio = 0, .notify = true };
@@ -198,6 +199,12 @@ mistakes_are_named_with_their_place(void **state)
 	refused("flows = ( { src = \"1\"; dst = \"2\"; sport = 5; bytes = 1; mode = \"repeat\"; } );", "s.cfg:1",
 		"not after its start");
 	refused("flows = ( { src = \"1\"; dst = \"2\"; sport = 5; bytes = 1; until = \"1us\"; } );", "s.cfg:1", "repeat");
+	refused("flows = ( { src = \"1\"; dst = \"2\"; sport = 5; bytes = 1; depth = 2; } );", "s.cfg:1", "repeat");
+	refused("flows = ( { src = \"1\"; dst = \"2\"; sport = 65530; bytes = 1; qps = 7; } );", "s.cfg:1",
+		"7 queue pairs from source port 65530 on pass port 65535; sport = 65529");
+	refused("flows = ( { src = \"1\"; dst = \"2\"; sport = 5; bytes = 1; qps = 3; },\n"
+		"{ src = \"1\"; dst = \"2\"; sport = 7; bytes = 1; } );",
+		"s.cfg:2", "7");
 }
 
 /*

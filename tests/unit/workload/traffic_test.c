@@ -16,11 +16,11 @@
 #include <unistd.h>
 
 #include "common/array.h"
+#include "common/prng.h"
 #include "common/units.h"
 #include "tests/unit/topo/topo_rig.h"
 #include "tests/unit/unit.h"
-#include "workload/traffic/exponential.h"
-#include "workload/traffic/sizes.h"
+#include "workload/traffic/generator.h"
 #include "workload/traffic/traffic.h"
 
 #define TOPOLOGY "topology = { kind = \"fat-tree\"; k = 4; rate = \"100Gbps\"; };\n"
@@ -176,8 +176,22 @@ cdf_files_are_read(void **state)
 }
 
 static void
+too_many_points_are_refused(void)
+{
+	const size_t points = 100001;
+	char *text = malloc(4 * points + 1);
+
+	assert_non_null(text);
+	for (size_t i = 0; i < points; i++)
+		memcpy(text + 4 * i, "0 0\n", 5);
+	cdf_refused(text, "a.cdf:100001: more than 100000 points");
+	free(text);
+}
+
+static void
 bad_cdf_files_are_refused(void **state)
 {
+	char line[300] = "";
 	struct size_cdf cdf;
 
 	cdf_refused("", "a.cdf: it has no points; lines \"BYTES PERCENT\" would be right");
@@ -193,6 +207,14 @@ bad_cdf_files_are_refused(void **state)
 	cdf_refused("0 0\n1000 1.00000000001\n", "a.cdf:2: found");
 	cdf_refused("0 0\n3000000000 100\n", "a.cdf:2: 3000000000 B; a flow is one message, of 2147483648 B at most");
 	cdf_refused("0 0\n0 100\n", "a.cdf:2: every flow has 0 B");
+	cdf_refused("0 0\n1000x 100\n", "a.cdf:2: found \"1000x 100\"");
+	cdf_refused("0 0\n1000 100.5\n", "a.cdf:2: found \"1000 100.5\"");
+	cdf_refused("0 0\n1000 9.x\n", "a.cdf:2: found \"1000 9.x\"");
+	cdf_refused("0 0\n1000 9./\n", "a.cdf:2: found \"1000 9./\"");
+	cdf_refused("0 0\n1000%\n", "a.cdf:2: found \"1000%\"");
+	too_many_points_are_refused();
+	memset(line, '0', sizeof(line) - 1);
+	cdf_refused(line, "a.cdf:1: a line of more than 254 characters");
 	assert_int_equal(size_cdf_read(&cdf, "/nowhere/a.cdf", "a.cdf", &(struct err){ "" }), -EINVAL);
 }
 
@@ -331,6 +353,32 @@ an_incast_has_its_degree(void **state)
 	unload(&l);
 }
 
+/* Others each time; each receiver once an instant, with its own senders. */
+static void
+an_incast_picks_receivers(void **state)
+{
+	struct loaded l = loaded("{ kind = \"incast\"; degree = 3; receivers = 2; bytes = 20000; period = \"10us\"; "
+				 "until = \"1ms\"; }",
+				 1);
+	const struct traffic_flow *flows = l.traffic->flows;
+	uint32_t received[64] = { 0 }, hosts = 0;
+	uint64_t per_instant[100] = { 0 };
+
+	(void)state;
+	assert_int_equal(l.traffic->nflows, 100 * 2 * 3);
+	for (size_t i = 0; i < l.traffic->nflows; i++) {
+		assert_int_not_equal(flows[i].src_node, flows[i].dst_node);
+		received[flows[i].dst_node]++;
+		per_instant[flows[i].start_ps / (10 * PS_PER_US)] |= 1ULL << flows[i].dst_node;
+	}
+	for (size_t i = 0; i < 100; i++)
+		assert_int_equal(__builtin_popcountll(per_instant[i]), 2);
+	for (size_t i = 0; i < 64; i++)
+		hosts += received[i] != 0;
+	assert_int_equal(hosts, 16); /* 200 draws of 16: one is left out once in 25,000 seeds */
+	unload(&l);
+}
+
 static void
 a_permutation_gives_everyone_one_partner(void **state)
 {
@@ -374,6 +422,8 @@ bad_generators_are_refused(void **state)
 	refused("{ kind = \"poisson\"; load = 0.000001; bytes = 1000000; until = \"1us\"; }", "\"poisson\" makes no flow");
 	refused("{ kind = \"poisson\"; load = 1; bytes = 1; until = \"1s\"; }", "more than 1000000 flows");
 	refused("{ kind = \"incast\"; bytes = 1; degree = 16; }", "degree: 16, but h0 has 15 senders");
+	refused("{ kind = \"incast\"; bytes = 1; degree = 1; receivers = 17; }",
+		"receivers: 17 of 16; at most all would be right");
 	refused("{ kind = \"incast\"; bytes = 1; degree = 1; until = \"1us\"; }", "until: needs a period");
 	refused("{ kind = \"incast\"; bytes = 1; degree = 1; period = \"1us\"; }", "until is missing");
 	refused("{ kind = \"incast\"; bytes = 1; degree = 1; }, { kind = \"incast\"; bytes = 1; degree = 1; }",
@@ -391,6 +441,7 @@ UNIT_TEST(traffic)
 		cmocka_unit_test(the_load_is_the_one_asked_for),
 		cmocka_unit_test(chance_is_each_senders_own),
 		cmocka_unit_test(an_incast_has_its_degree),
+		cmocka_unit_test(an_incast_picks_receivers),
 		cmocka_unit_test(a_permutation_gives_everyone_one_partner),
 		cmocka_unit_test(bad_generators_are_refused),
 	};

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rocelab compare: how runs differ from the first one, by their stores. */
+#include <argp.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/store/runs.h"
+#include "cli/store/tables.h"
+#include "common/array.h"
+#include "common/log.h"
+#include "common/printable.h"
+#include "store/reader.h"
+
+#define MOST_RUNS 64
+#define MOST_ROWS 20 /* of a table for people */
+
+/* r0 is the first run, r1 the other. */
+
+#define TIMES                                                                                                              \
+	"WITH of_run(what, a, b) AS ("                                                                                     \
+	" SELECT 'run', (SELECT value FROM r0.run WHERE key = 'end_ns'), (SELECT value FROM r1.run WHERE key = 'end_ns')"  \
+	" UNION ALL SELECT 'job ' || x.name, x.end_ns - x.start_ns, y.end_ns - y.start_ns"                                 \
+	" FROM r0.jobs x JOIN r1.jobs y USING (job)"                                                                       \
+	" UNION ALL SELECT 'collective ' || x.name || ', mean of ' || count(*), avg(x.end_ns - x.start_ns),"               \
+	" CASE WHEN count(y.end_ns) = count(x.end_ns) THEN avg(y.end_ns - y.start_ns) END"                                 \
+	" FROM r0.collectives x JOIN r1.collectives y USING (job, collective, iteration) GROUP BY job, collective"         \
+	" UNION ALL SELECT 'flows ' || coalesce(x.generator, 'written out') || ', mean', a, b FROM"                        \
+	" (SELECT generator, avg(fct_ns) AS a FROM r0.flows GROUP BY generator) x JOIN"                                    \
+	" (SELECT generator, avg(fct_ns) AS b FROM r1.flows GROUP BY generator) y ON x.generator IS y.generator) "
+
+/* Sums of a run. */
+#define SUMS(run)                                                                                                          \
+	"SELECT 'PAUSE frames' AS counter, sum(rx_pause) AS value FROM " run ".pfc_counters "                              \
+	"UNION ALL SELECT 'paused, ns' AS counter, sum(rx_pause_duration_ns) AS value FROM " run ".pfc_counters "          \
+	"UNION ALL SELECT 'ECN marks' AS counter, sum(ecn_marked_packets) AS value FROM " run ".queue_counters "           \
+	"UNION ALL SELECT 'longest queue, B' AS counter, max(watermark_bytes) AS value FROM " run ".queue_counters "       \
+	"UNION ALL SELECT 'most headroom, B' AS counter, max(headroom_watermark_bytes) AS value FROM " run                 \
+	".priority_groups "                                                                                                \
+	"UNION ALL SELECT 'dropped packets' AS counter, sum(packets) AS value FROM " run ".drops "                         \
+	"UNION ALL SELECT 'retransmits' AS counter, sum(retransmits) AS value FROM " run ".qps "                           \
+	"UNION ALL SELECT 'packet_seq_err' AS counter, sum(packet_seq_err) AS value FROM " run ".qps "                     \
+	"UNION ALL SELECT 'local_ack_timeout_err' AS counter, sum(local_ack_timeout_err) AS value FROM " run ".qps "       \
+	"UNION ALL SELECT 'out_of_sequence' AS counter, sum(out_of_sequence) AS value FROM " run ".qps "                   \
+	"UNION ALL SELECT 'rp_cnp_handled' AS counter, sum(rp_cnp_handled) AS value FROM " run ".qps "
+
+static const struct {
+	const char *key, *heading, *sql;
+} sections[] = {
+	{ "configuration", "Configuration",
+	  "SELECT path, x.value AS first, y.value AS other FROM r0.config x FULL JOIN r1.config y USING (path)"
+	  " WHERE x.value IS NOT y.value AND path != 'name' ORDER BY path" },
+	{ "times", "Times, ms",
+	  TIMES "SELECT what, round(a / 1e6, 3) AS first, round(b / 1e6, 3) AS other,"
+		" printf('%+.2f%%', 100.0 * (b - a) / nullif(a, 0)) AS change FROM of_run" },
+	{ "findings", "Findings that are gone or new",
+	  "SELECT CASE WHEN y.type IS NULL THEN 'gone' ELSE 'new' END AS is_, type, root,"
+	  " round(coalesce(y.explained_ns, x.explained_ns) / 1e6, 3) AS explained_ms"
+	  " FROM r0.findings x FULL JOIN r1.findings y USING (type, root) WHERE x.finding IS NULL OR y.finding IS "
+	  "NULL"
+	  " ORDER BY 1, explained_ms DESC" },
+	{ "counters", "Counters that moved",
+	  "SELECT counter, coalesce(x.value, 0) AS first, coalesce(y.value, 0) AS other FROM (" SUMS(
+		  "r0") ") x JOIN (" SUMS("r1") ") y USING (counter) WHERE coalesce(x.value, 0) != coalesce(y.value, 0)" },
+	{ "ports", "Ports that moved most, by the time that they were paused and by their longest queue",
+	  "WITH x AS (SELECT name, sum(rx_pause_duration_ns) AS paused_ns, max(watermark_bytes) AS queue_bytes "
+	  "FROM r0.ports"
+	  " LEFT JOIN r0.pfc_counters USING (port) LEFT JOIN r0.queue_counters USING (port) GROUP BY port),"
+	  " y AS (SELECT name, sum(rx_pause_duration_ns) AS paused_ns, max(watermark_bytes) AS queue_bytes FROM "
+	  "r1.ports"
+	  " LEFT JOIN r1.pfc_counters USING (port) LEFT JOIN r1.queue_counters USING (port) GROUP BY port)"
+	  " SELECT name AS port, coalesce(x.paused_ns, 0) AS first_paused_ns, coalesce(y.paused_ns, 0) AS "
+	  "other_paused_ns,"
+	  " x.queue_bytes AS first_queue_bytes, y.queue_bytes AS other_queue_bytes FROM x JOIN y USING (name)"
+	  " WHERE x.paused_ns IS NOT y.paused_ns OR x.queue_bytes IS NOT y.queue_bytes"
+	  " ORDER BY abs(coalesce(y.paused_ns, 0) - coalesce(x.paused_ns, 0)) DESC,"
+	  " abs(coalesce(y.queue_bytes, 0) - coalesce(x.queue_bytes, 0)) DESC, name LIMIT 100" },
+};
+
+struct compare_options {
+	const char *dirs[MOST_RUNS]; /* [count] */
+	uint32_t count;
+	double limit; /* of --fail-on, a share; negative: none */
+	enum tables_format format;
+};
+
+static const struct argp_option options[] = {
+	{ "fail-on", 'f', "SHARE", 0,
+	  "Exit with 6 if a time of another run is longer than the first one's by more than this share (\"5%\"), or has no "
+	  "end",
+	  0 },
+	{ "json", 'j', NULL, 0, "Print JSON: an array with an object for each run but the first", 0 },
+	{ "csv", 'c', NULL, 0, "Print CSV, a table behind another", 0 },
+	{ 0 },
+};
+
+/* "5%". @return the share; ends the program where it is none */
+static double
+parse_share(const char *text, const struct argp_state *state)
+{
+	char *end;
+	double share = strtod(text, &end);
+
+	if (end == text || strcmp(end, "%") != 0 || !(share >= 0) || share > 1e6)
+		args_error(state, "--fail-on %s: give a share in percent, as 5%%", text);
+	return share / 100;
+}
+
+static error_t
+parse(int key, char *arg, struct argp_state *state)
+{
+	struct compare_options *compare = state->input;
+
+	switch (key) {
+	case 'f':
+		compare->limit = parse_share(arg, state);
+		return 0;
+	case 'j':
+		compare->format = TABLES_JSON;
+		return 0;
+	case 'c':
+		compare->format = TABLES_CSV;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (compare->count == MOST_RUNS)
+			args_error(state, "\"%s\": at most %d runs at a time", arg, MOST_RUNS);
+		compare->dirs[compare->count++] = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (compare->count < 2)
+			args_error(state, "give the folders of two runs at least");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse,
+	.args_doc = "RUN RUN...",
+	.doc = "Compares runs with the first one: configuration, times of jobs, collectives and flows, findings that are "
+	       "gone or "
+	       "new, counters that moved.",
+};
+
+/* @return 0 or negative errno with err set */
+static int
+print_section(sqlite3 *db, size_t index, const struct compare_options *compare, struct err *err)
+{
+	sqlite3_stmt *stmt = store_select(db, sections[index].sql, err);
+	int ret;
+
+	if (stmt == NULL)
+		return -EINVAL;
+	if (compare->format == TABLES_JSON)
+		printf(",\n\"%s\": ", sections[index].key);
+	else if (compare->format == TABLES_TEXT)
+		printf("\n%s\n", sections[index].heading);
+	else if (index != 0)
+		putchar('\n');
+	ret = tables_print(stmt, compare->format, MOST_ROWS, stdout, err);
+	sqlite3_finalize(stmt);
+	return ret;
+}
+
+/* @return how many times are longer than allowed; negative errno with err set */
+static int
+judge(sqlite3 *db, const char *dir, double limit, struct err *err)
+{
+	sqlite3_stmt *stmt = store_select(
+		db, TIMES "SELECT what, 100.0 * (b - a) / a FROM of_run WHERE a > 0 AND (b IS NULL OR b > a * (1 + ?))",
+		err);
+	int count = 0;
+
+	if (stmt == NULL)
+		return -EINVAL;
+	sqlite3_bind_double(stmt, 1, limit);
+	for (; sqlite3_step(stmt) == SQLITE_ROW; count++) {
+		const char *what = (const char *)sqlite3_column_text(stmt, 0);
+
+		if (sqlite3_column_type(stmt, 1) == SQLITE_NULL)
+			log_error("%s: %s has no end", dir, plain_line(what).text);
+		else
+			log_error("%s: %s takes %.2f %% longer", dir, plain_line(what).text,
+				  sqlite3_column_double(stmt, 1));
+	}
+	sqlite3_finalize(stmt);
+	return count;
+}
+
+/* JSON strings as jansson would print them: names of folders may hold anything. */
+static void
+begin(const struct compare_options *compare, uint32_t index)
+{
+	const char *first = compare->dirs[0], *other = compare->dirs[index];
+
+	if (compare->format == TABLES_TEXT)
+		printf("%s%s compared with %s\n", index > 1 ? "\n" : "", plain_line(other).text, plain_line(first).text);
+	if (compare->format != TABLES_JSON)
+		return;
+	fputs(index > 1 ? ",\n{\"first\": " : "[{\"first\": ", stdout);
+	tables_print_string(first, stdout);
+	fputs(", \"other\": ", stdout);
+	tables_print_string(other, stdout);
+}
+
+/* @return how many times are longer than allowed; negative errno with err set */
+static int
+compare_one(const struct compare_options *compare, uint32_t index, struct err *err)
+{
+	const char *const dirs[] = { compare->dirs[0], compare->dirs[index] };
+	sqlite3 *db = runs_open(dirs, 2, err);
+	int ret = db != NULL ? 0 : -errno;
+
+	if (ret == 0)
+		begin(compare, index);
+	for (size_t i = 0; ret == 0 && i < ARRAY_LEN(sections); i++)
+		ret = print_section(db, i, compare, err);
+	if (ret == 0 && compare->format == TABLES_JSON)
+		putchar('}');
+	if (ret == 0 && compare->limit >= 0)
+		ret = judge(db, compare->dirs[index], compare->limit, err);
+	sqlite3_close(db);
+	return ret;
+}
+
+int
+command_compare(int argc, char **argv)
+{
+	struct compare_options compare = { .limit = -1 };
+	struct err err = { 0 };
+	int ret = 0, moved = 0;
+
+	argv[0] = "rocelab compare";
+	if (args_parse(&argp, argc, argv, 0, &compare) != 0)
+		return EXIT_USAGE;
+	for (uint32_t i = 1; ret >= 0 && i < compare.count; i++) {
+		ret = compare_one(&compare, i, &err);
+		moved += ret > 0;
+	}
+	if (ret >= 0 && compare.format == TABLES_JSON)
+		puts("]");
+	if (err.text[0] != '\0')
+		log_error("%s", err.text);
+	return ret < 0 ? EXIT_USAGE : moved != 0 ? EXIT_SLOWER : EXIT_DONE;
+}

@@ -1,0 +1,787 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "collectives/import/sonic.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/import/import.h"
+#include "collectives/import/sonic_config.h"
+#include "common/array.h"
+#include "common/log.h"
+#include "common/minmax.h"
+#include "common/units.h"
+
+#define PS_PER_M 5000 /* light in glass */
+#define NODE_NAME 31
+#define MAX_HOSTS 8192
+#define DSCP_STEP 8   /* class c has DSCP 8 x c here */
+#define BEST_EFFORT 1 /* stands for class 0, which carries control here */
+#define MAX_WEIGHT 64
+
+struct cable {
+	const struct sonic_switch *a;
+	const char *b; /* switch or host */
+	uint64_t rate_mbps;
+	uint32_t length_m;
+};
+
+struct fabric {
+	struct sonic_common common;
+	struct sonic_switch *switches; /* [nswitches] by name */
+	uint32_t nswitches;
+	struct cable *cables;
+	uint32_t ncables, cables_cap;
+	const char **hosts; /* [nhosts] */
+	uint32_t nhosts;
+	size_t common_bytes; /* of files that are of no single switch */
+	uint8_t data_class, strict;
+	struct err *err;
+};
+
+/* Reading. */
+
+static bool
+has_suffix(const char *path, const char *suffix)
+{
+	size_t length = strlen(path), end = strlen(suffix);
+
+	return length >= end && strcmp(path + length - end, suffix) == 0;
+}
+
+/* pg_profile_lookup.ini: speed, cable, size, xon, xoff, threshold, xon_offset. */
+
+static bool
+parse_row(char *text, struct sonic_row *row)
+{
+	char *words[8], *rest = text, *word;
+	uint64_t values[3], metres, offset = 0, exponent;
+	size_t count = 0, length;
+	bool negative;
+
+	while ((word = strsep(&rest, " \t\r")) != NULL && count < ARRAY_LEN(words))
+		if (word[0] != '\0')
+			words[count++] = word;
+	if (count < 6 || word != NULL)
+		return false;
+	length = strlen(words[1]);
+	if (words[1][length - 1] != 'm')
+		return false;
+	words[1][length - 1] = '\0';
+	for (size_t i = 0; i < 3; i++)
+		if (!number_parse(words[2 + i], 0, SONIC_MAX_BUFFER, &values[i]))
+			return false;
+	negative = words[5][0] == '-';
+	if (!number_parse(words[5] + negative, 0, 127, &exponent) ||
+	    !number_parse(words[0], 1, SONIC_MAX_MBPS, &row->rate_mbps) ||
+	    !number_parse(words[1], 0, SONIC_MAX_LENGTH_M, &metres) ||
+	    (count > 6 && !number_parse(words[6], 0, SONIC_MAX_BUFFER, &offset)))
+		return false;
+	row->length_m = (uint32_t)metres;
+	row->xon_bytes = values[1];
+	row->xoff_bytes = values[2];
+	row->size_bytes = values[0];
+	row->xon_offset_bytes = offset;
+	row->dynamic_th = negative ? -(int32_t)exponent : (int32_t)exponent;
+	return true;
+}
+
+/* Adds the rows of a file. @return 0 or -EINVAL, -ENOMEM with err set */
+static int
+read_rows(const char *path, struct sonic_common *common, struct err *err)
+{
+	size_t length;
+	char *text = import_read_text(path, &length, err), *rest = text, *line;
+	int number_of = 0, ret = 0;
+
+	if (text == NULL)
+		return -errno;
+	while (ret == 0 && (line = strsep(&rest, "\n")) != NULL) {
+		number_of++;
+		line += strspn(line, " \t\r");
+		if (*line == '\0' || *line == '#')
+			continue;
+		if (common->nrows == SONIC_ROWS)
+			ret = err_set(err, -EINVAL, "%s:%d: more than %d rows", path, number_of, SONIC_ROWS);
+		else if (!parse_row(line, &common->rows[common->nrows++]))
+			ret = err_set(
+				err, -EINVAL,
+				"%s:%d: \"speed cable size xon xoff threshold [xon_offset]\", as \"100000 5m 18432 18432 "
+				"35840 0\", would be right",
+				path, number_of);
+	}
+	free(text);
+	return ret;
+}
+
+/* A file without a hostname: its tables are those of all switches that lack their own. */
+static int
+add_common(struct fabric *f, const char *path, size_t bytes, json_t *doc)
+{
+	const char *table;
+	json_t *rows;
+
+	f->common_bytes += bytes;
+	if (f->common_bytes > SONIC_MAX_BYTES)
+		return err_set(
+			f->err, -EINVAL,
+			"%s: files without DEVICE_METADATA.localhost.hostname have %zu B; at most %u MiB together would "
+			"be right",
+			path, f->common_bytes, SONIC_MAX_BYTES >> 20);
+	json_object_foreach(doc, table, rows)
+		if (json_object_get(f->common.tables, table) == NULL &&
+		    (json_object_set(f->common.tables, table, rows) != 0 ||
+		     json_object_set_new(f->common.origins, table, json_string(path)) != 0))
+			return err_set(f->err, -ENOMEM, "out of memory for %s", path);
+	return 0;
+}
+
+/* Two passes, so that one document is in memory at a time: what is of all switches, then the switches. */
+static int
+read_common(struct fabric *f, const struct sonic_files *files, bool *is_switch)
+{
+	int ret = 0;
+
+	f->common.dscp = files->dscp;
+	f->common.tables = json_object();
+	f->common.origins = json_object();
+	if (f->common.tables == NULL || f->common.origins == NULL)
+		return err_set(f->err, -ENOMEM, "out of memory");
+	for (size_t i = 0; ret == 0 && i < files->count; i++) {
+		size_t bytes;
+		json_t *doc;
+
+		if (has_suffix(files->paths[i], ".ini")) {
+			ret = read_rows(files->paths[i], &f->common, f->err);
+			continue;
+		}
+		doc = sonic_load(files->paths[i], &bytes, f->err);
+		if (doc == NULL)
+			return -errno;
+		is_switch[i] = sonic_hostname(doc) != NULL;
+		f->nswitches += is_switch[i];
+		ret = is_switch[i] ? 0 : add_common(f, files->paths[i], bytes, doc);
+		json_decref(doc);
+	}
+	return ret;
+}
+
+static int
+compare_switches(const void *a, const void *b)
+{
+	return strverscmp(((const struct sonic_switch *)a)->name, ((const struct sonic_switch *)b)->name);
+}
+
+static bool
+is_node_name(const char *name)
+{
+	size_t length = strlen(name);
+
+	return length != 0 && length <= NODE_NAME &&
+	       strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") == length;
+}
+
+static int
+read_switch(struct fabric *f, const char *path, struct sonic_switch *at)
+{
+	size_t bytes;
+	json_t *doc = sonic_load(path, &bytes, f->err);
+	const char *name = doc != NULL ? sonic_hostname(doc) : NULL;
+	int ret = 0;
+
+	if (doc == NULL)
+		return -errno;
+	at->path = path;
+	if (name == NULL || !is_node_name(name))
+		ret = err_set(
+			f->err, -EINVAL,
+			"%s: DEVICE_METADATA.localhost.hostname: 1 to %d letters, digits, '_', '.' and '-' would be right",
+			path, NODE_NAME);
+	else
+		snprintf(at->name, sizeof(at->name), "%s", name);
+	ret = ret == 0 ? sonic_read_switch(doc, &f->common, at, f->err) : ret;
+	json_decref(doc);
+	return ret;
+}
+
+static int
+check_names(const struct fabric *f)
+{
+	for (uint32_t i = 1; i < f->nswitches; i++)
+		if (strcmp(f->switches[i - 1].name, f->switches[i].name) == 0)
+			return err_set(
+				f->err, -EINVAL,
+				"%s: DEVICE_METADATA.localhost.hostname: \"%s\" is also that of %s: another name would be "
+				"right",
+				f->switches[i].path, f->switches[i].name, f->switches[i - 1].path);
+	return 0;
+}
+
+static int
+read_switches(struct fabric *f, const struct sonic_files *files, const bool *is_switch)
+{
+	uint32_t count = 0;
+	int ret = 0;
+
+	if (f->nswitches == 0)
+		return err_set(
+			f->err, -EINVAL,
+			"%s: no file has DEVICE_METADATA.localhost.hostname: a config_db.json for each switch would be "
+			"right",
+			files->paths[0]);
+	if (f->nswitches > SONIC_MAX_SWITCHES)
+		return err_set(f->err, -EINVAL, "%" PRIu32 " switches; at most %d would be right", f->nswitches,
+			       SONIC_MAX_SWITCHES);
+	f->switches = calloc(f->nswitches, sizeof(*f->switches));
+	if (f->switches == NULL)
+		return err_set(f->err, -ENOMEM, "out of memory for %" PRIu32 " switches", f->nswitches);
+	for (size_t i = 0; ret == 0 && i < files->count; i++)
+		if (is_switch[i])
+			ret = read_switch(f, files->paths[i], &f->switches[count++]);
+	if (ret != 0)
+		return ret;
+	qsort(f->switches, f->nswitches, sizeof(*f->switches), compare_switches);
+	return check_names(f);
+}
+
+static int
+read_all(struct fabric *f, const struct sonic_files *files)
+{
+	bool *is_switch = calloc(files->count + 1, sizeof(*is_switch));
+	int ret = is_switch != NULL ? read_common(f, files, is_switch)
+				    : err_set(f->err, -ENOMEM, "out of memory for %zu files", files->count);
+
+	ret = ret == 0 ? read_switches(f, files, is_switch) : ret;
+	free(is_switch);
+	return ret;
+}
+
+/* Cables. */
+
+static struct sonic_switch *
+find_switch(const struct fabric *f, const char *name)
+{
+	struct sonic_switch key = { .nports = 0 };
+
+	snprintf(key.name, sizeof(key.name), "%s", name);
+	return bsearch(&key, f->switches, f->nswitches, sizeof(key), compare_switches);
+}
+
+static struct sonic_port *
+find_port(const struct sonic_switch *at, const char *name)
+{
+	for (uint32_t i = 0; i < at->nports; i++)
+		if (strcmp(at->ports[i].name, name) == 0)
+			return &at->ports[i];
+	return NULL;
+}
+
+/* The host that a neighbor is. @return its name, which lives as long as the fabric; NULL: out of memory, or too many */
+static const char *
+host_of(struct fabric *f, const char *name)
+{
+	for (uint32_t i = 0; i < f->nhosts; i++)
+		if (strcmp(f->hosts[i], name) == 0)
+			return f->hosts[i];
+	if (f->nhosts == MAX_HOSTS) {
+		err_set(f->err, -EINVAL, "%s: more than %d neighbors without a file", name, MAX_HOSTS);
+		return NULL;
+	}
+	if (f->hosts == NULL)
+		f->hosts = calloc(MAX_HOSTS, sizeof(*f->hosts));
+	if (f->hosts == NULL) {
+		err_set(f->err, -ENOMEM, "out of memory for hosts");
+		return NULL;
+	}
+	return f->hosts[f->nhosts++] = name;
+}
+
+static int
+add_cable(struct fabric *f, const struct sonic_switch *a, const char *b, const struct sonic_port *port)
+{
+	if (f->ncables == f->cables_cap) {
+		uint32_t cap = f->cables_cap != 0 ? 2 * f->cables_cap : 256;
+		struct cable *grown = realloc(f->cables, cap * sizeof(*grown));
+
+		if (grown == NULL)
+			return err_set(f->err, -ENOMEM, "out of memory for %" PRIu32 " cables", cap);
+		f->cables = grown;
+		f->cables_cap = cap;
+	}
+	f->cables[f->ncables++] = (struct cable){ a, b, port->rate_mbps, port->length_m };
+	return 0;
+}
+
+/* The other end of a cable between two switches with files. @return NULL with err set, or with err unset: it is down */
+static struct sonic_port *
+other_end(const struct fabric *f, const struct sonic_switch *at, const struct sonic_port *port, struct sonic_switch *peer)
+{
+	struct sonic_port *end = find_port(peer, port->peer_port);
+
+	if (end == NULL)
+		err_set(f->err, -EINVAL, "%s: DEVICE_NEIGHBOR.%s.port: found \"%s\"; a PORT of %s would be right", at->path,
+			port->name, port->peer_port, peer->path);
+	else if (end->peer[0] != '\0' && (strcmp(end->peer, at->name) != 0 || strcmp(end->peer_port, port->name) != 0))
+		err_set(f->err, -EINVAL,
+			"%s: DEVICE_NEIGHBOR.%s: the port of %s leads to %s, %s by %s: the same cable in both would be "
+			"right",
+			at->path, port->name, peer->name, end->peer, end->peer_port, peer->path);
+	else if (end->rate_mbps != port->rate_mbps)
+		err_set(f->err, -EINVAL,
+			"%s: PORT.%s.speed: found %" PRIu64 "; %" PRIu64 ", as its other end has in %s, would be right",
+			at->path, port->name, port->rate_mbps, end->rate_mbps, peer->path);
+	else
+		return end;
+	return NULL;
+}
+
+static int
+connect_port(struct fabric *f, struct sonic_switch *at, struct sonic_port *port, uint16_t *used)
+{
+	struct sonic_switch *peer = find_switch(f, port->peer);
+	struct sonic_port *end;
+	const char *host;
+	int ret;
+
+	if (peer == NULL && port->leads_to_switch) {
+		log_warning("%s: DEVICE_NEIGHBOR.%s: no file is of switch %s: the cable is left out", at->path, port->name,
+			    port->peer);
+		return 0;
+	}
+	if (peer == NULL && !is_node_name(port->peer))
+		return err_set(f->err, -EINVAL,
+			       "%s: DEVICE_NEIGHBOR.%s.name: found \"%s\"; 1 to %d letters, digits, '_', '.' and '-' would "
+			       "be right",
+			       at->path, port->name, port->peer, NODE_NAME);
+	if (peer == NULL) {
+		host = host_of(f, port->peer);
+		ret = host != NULL ? add_cable(f, at, host, port) : -EINVAL;
+		port->number = ++used[at - f->switches];
+		return ret;
+	}
+	end = other_end(f, at, port, peer);
+	if (end == NULL)
+		return -EINVAL;
+	if (end == port)
+		return err_set(f->err, -EINVAL, "%s: DEVICE_NEIGHBOR.%s: a port that leads to itself", at->path,
+			       port->name);
+	if (!end->up) {
+		log_warning("%s: PORT.%s is up, and its other end, %s of %s, is down: the cable is left out", at->path,
+			    port->name, end->name, peer->name);
+		return 0;
+	}
+	if (end->length_m != port->length_m)
+		log_warning("%s: CABLE_LENGTH of %s is %" PRIu32 " m, and %" PRIu32
+			    " m at its other end in %s: the longer counts",
+			    at->path, port->name, port->length_m, end->length_m, peer->path);
+	port->length_m = max_u32(port->length_m, end->length_m);
+	ret = add_cable(f, at, peer->name, port);
+	port->number = ++used[at - f->switches];
+	end->number = ++used[peer - f->switches];
+	return ret;
+}
+
+/* Does any file name neighbors? Else each port that is up has a host. */
+static bool
+names_neighbors(const struct fabric *f)
+{
+	for (uint32_t i = 0; i < f->nswitches; i++)
+		for (uint32_t p = 0; p < f->switches[i].nports; p++)
+			if (f->switches[i].ports[p].peer[0] != '\0')
+				return true;
+	return false;
+}
+
+static int
+connect_all(struct fabric *f)
+{
+	bool named = names_neighbors(f);
+	uint16_t *used = calloc(f->nswitches, sizeof(*used));
+	int ret = used != NULL ? 0 : err_set(f->err, -ENOMEM, "out of memory for %" PRIu32 " switches", f->nswitches);
+
+	if (!named)
+		log_warning("no DEVICE_NEIGHBOR: every port that is up leads to a separate host");
+	for (uint32_t i = 0; ret == 0 && i < f->nswitches; i++) {
+		struct sonic_switch *at = &f->switches[i];
+
+		for (uint32_t p = 0; ret == 0 && p < at->nports; p++) {
+			struct sonic_port *port = &at->ports[p];
+
+			if (!port->up || port->number != 0 || (named && port->peer[0] == '\0'))
+				continue;
+			if (!named &&
+			    snprintf(port->peer, sizeof(port->peer), "%.*s-%.*s", 16, at->name, 14, port->name) < 1)
+				continue;
+			ret = connect_port(f, at, port, used);
+			if (ret == 0 && used[i] > TOPO_MAX_PORTS)
+				ret = err_set(f->err, -EINVAL, "%s: more than %d ports with cables", at->path,
+					      TOPO_MAX_PORTS);
+		}
+	}
+	if (ret == 0 && f->ncables == 0)
+		ret = err_set(f->err, -EINVAL,
+			      "%s: no port is up and has a neighbor: DEVICE_NEIGHBOR and admin_status \"up\" "
+			      "would be right",
+			      f->switches[0].path);
+	free(used);
+	return ret;
+}
+
+/* RoCE data that its DSCP leads to a queue without PFC, where another DSCP leads to one with PFC. */
+static void
+warn_of_dscp(const struct fabric *f)
+{
+	for (uint32_t i = 0; i < f->nswitches; i++)
+		for (uint32_t p = 0; p < f->switches[i].nports; p++) {
+			const struct sonic_port *port = &f->switches[i].ports[p];
+
+			if (port->number == 0 || port->settings.lossless_dscp == SONIC_NONE)
+				continue;
+			log_warning(
+				"%s: PORT_QOS_MAP.%s: DSCP %u, of RoCE data, is in queue %u, which has no PFC, and DSCP "
+				"%u is in one that has: if that is RoCE's in this network, --dscp %u would be right",
+				f->switches[i].path, port->name, f->common.dscp, port->settings.roce_class,
+				port->settings.lossless_dscp, port->settings.lossless_dscp);
+			return;
+		}
+}
+
+/* What data's class is here, and which classes are strict everywhere. */
+static void
+choose_classes(struct fabric *f)
+{
+	uint32_t votes[SONIC_CLASSES] = { 0 };
+	bool first = true;
+
+	for (uint32_t i = 0; i < f->nswitches; i++)
+		for (uint32_t p = 0; p < f->switches[i].nports; p++) {
+			const struct sonic_port *port = &f->switches[i].ports[p];
+			uint8_t class = port->settings.roce_class, strict = port->settings.strict & 0xfe;
+
+			if (port->number == 0)
+				continue;
+			if (class != SONIC_NONE && class != 0)
+				votes[class]++;
+			if (!first && strict != f->strict)
+				log_warning("%s: %s has other strict queues than ports before: those of the first are "
+					    "everybody's",
+					    f->switches[i].path, port->name);
+			if (first)
+				f->strict = strict;
+			first = false;
+		}
+	f->data_class = 3;
+	for (uint8_t c = 1; c < SONIC_CLASSES; c++)
+		f->data_class = votes[c] > votes[f->data_class] ? c : f->data_class;
+}
+
+/* Writing. */
+
+static void
+write_topology(const struct fabric *f, FILE *to)
+{
+	fprintf(to, "topology = {\n  kind = \"explicit\";\n  hosts = [");
+	for (uint32_t i = 0; i < f->nhosts; i++)
+		fprintf(to, "%s%s\"%s\"", i != 0 ? "," : "", i % 8 == 0 ? "\n    " : " ", f->hosts[i]);
+	fprintf(to, "\n  ];\n  switches = [");
+	for (uint32_t i = 0; i < f->nswitches; i++)
+		fprintf(to, "%s%s\"%s\"", i != 0 ? "," : "", i % 8 == 0 ? "\n    " : " ", f->switches[i].name);
+	fprintf(to, "\n  ];\n  links = (\n");
+	for (uint32_t i = 0; i < f->ncables; i++) {
+		const struct cable *cable = &f->cables[i];
+
+		fprintf(to, "    \"%s %s %" PRIu64 "Mbps %" PRIu64 "ps\"%s\n", cable->a->name, cable->b, cable->rate_mbps,
+			(uint64_t)cable->length_m * PS_PER_M, i + 1 < f->ncables ? "," : "");
+	}
+	fprintf(to, "  );\n};\n\n");
+}
+
+static void
+write_rows(const char *key, const struct sonic_switch *at, const uint8_t of[SONIC_CLASSES], FILE *to)
+{
+	const char *comma = "";
+
+	fprintf(to, "    %s = (", key);
+	for (uint8_t c = 1; c < SONIC_CLASSES; c++)
+		if (of[c] != SONIC_NONE) {
+			fprintf(to, "%s \"%u %s\"", comma, c, at->profiles[of[c]].name);
+			comma = ",";
+		}
+	fprintf(to, " );\n");
+}
+
+static void
+write_pfc(const struct sonic_settings *s, FILE *to)
+{
+	const char *comma = "";
+
+	fprintf(to, "    pfc = { enabled = %s; asymmetric = %s; priorities = [", s->lossless != 0 ? "true" : "false",
+		s->asymmetric ? "true" : "false");
+	for (uint8_t c = 1; c < SONIC_CLASSES; c++)
+		if (s->lossless >> c & 1) {
+			fprintf(to, "%s \"%u\"", comma, c);
+			comma = ",";
+		}
+	fprintf(to, " ]; };\n");
+}
+
+static void
+write_wreds(const struct sonic_switch *at, const struct sonic_settings *s, FILE *to)
+{
+	const char *comma = "";
+
+	fprintf(to, "    wred = (");
+	for (uint8_t c = 1; c < SONIC_CLASSES; c++)
+		if (s->wreds[c] != SONIC_NONE) {
+			const struct sonic_wred *wred = &at->wreds[s->wreds[c]];
+
+			fprintf(to, "%s { class = %u; kmin = %" PRIu64 "L; kmax = %" PRIu64 "L; pmax = %.2f; }", comma, c,
+				wred->kmin_bytes, wred->kmax_bytes, wred->pmax);
+			comma = ",";
+		}
+	fprintf(to, " );\n");
+}
+
+static void
+write_weights(const struct sonic_settings *s, FILE *to)
+{
+	const char *comma = "";
+	uint32_t most = 0;
+
+	for (uint8_t c = 1; c < SONIC_CLASSES; c++)
+		most = max_u32(most, s->weights[c]);
+	if (most == 0)
+		return;
+	fprintf(to, "    weights = [");
+	for (uint8_t c = 1; c < SONIC_CLASSES; c++)
+		if (s->weights[c] != 0) {
+			uint32_t weight = most > MAX_WEIGHT ? s->weights[c] * MAX_WEIGHT / most : s->weights[c];
+
+			fprintf(to, "%s \"%u:%u\"", comma, c, max_u32(weight, 1));
+			comma = ",";
+		}
+	fprintf(to, " ];\n");
+}
+
+/* Of a switch, or of its ports that differ. */
+static void
+write_settings(const struct fabric *f, const struct sonic_switch *at, const struct sonic_settings *s, FILE *to)
+{
+	uint8_t class = s->roce_class == 0 ? BEST_EFFORT : s->roce_class;
+
+	if (at->npools != 0) {
+		write_rows("buffer_pg", at, s->groups, to);
+		write_rows("buffer_queue", at, s->queues, to);
+	}
+	write_pfc(s, to);
+	write_wreds(at, s, to);
+	write_weights(s, to);
+	if (class != SONIC_NONE)
+		fprintf(to, "    class_map = [ \"%u:%u\" ];\n", f->data_class * DSCP_STEP, class);
+	if (s->watchdog.enabled)
+		fprintf(to,
+			"    watchdog = { enabled = true; detection_time = \"%" PRIu32 "ms\"; restoration_time = \"%" PRIu32
+			"ms\"; action = \"%s\"; };\n",
+			s->watchdog.detection_ms, s->watchdog.restoration_ms, s->watchdog.action);
+	else
+		fprintf(to, "    watchdog = { enabled = false; };\n");
+}
+
+static void
+write_pools(const struct sonic_switch *at, FILE *to)
+{
+	const char *comma = "";
+
+	fprintf(to, "    buffer = %" PRIu64 "L; // the largest pool: files do not have the chip's\n    buffer_pool = (",
+		at->buffer_bytes);
+	for (uint32_t i = 0; i < at->npools; i++) {
+		const struct sonic_pool *pool = &at->pools[i];
+
+		if (pool->size_bytes == 0)
+			continue;
+		fprintf(to,
+			"%s\n      { name = \"%s\"; type = \"%s\"; mode = \"%s\"; size = %" PRIu64 "L; xoff = %" PRIu64
+			"L; }",
+			comma, pool->name, pool->egress ? "egress" : "ingress", pool->is_static ? "static" : "dynamic",
+			pool->size_bytes, pool->egress ? 0 : pool->xoff_bytes);
+		comma = ",";
+	}
+	fprintf(to, "\n    );\n    buffer_profile = (");
+	comma = "";
+	for (uint32_t i = 0; i < at->nprofiles; i++) {
+		const struct sonic_profile *p = &at->profiles[i];
+
+		if (at->pools[p->pool].size_bytes == 0)
+			continue;
+		fprintf(to,
+			"%s\n      { name = \"%s\"; pool = \"%s\"; size = %" PRIu64 "L; xon = %" PRIu64
+			"L; xon_offset = %" PRIu64 "L; xoff = %" PRIu64 "L; ",
+			comma, p->name, at->pools[p->pool].name, p->size_bytes, p->xon_bytes, p->xon_offset_bytes,
+			p->xoff_bytes);
+		if (p->is_static)
+			fprintf(to, "mode = \"static\"; static_th = %" PRIu64 "L; }", p->static_th_bytes);
+		else
+			fprintf(to, "dynamic_th = %d; mode = \"dynamic\"; }", p->dynamic_th);
+		comma = ",";
+	}
+	fprintf(to, "\n    );\n");
+}
+
+static bool
+same_settings(const struct sonic_settings *a, const struct sonic_settings *b)
+{
+	struct sonic_settings x = *a, y = *b;
+
+	x.mtu = y.mtu = 0;                     /* a port's alone */
+	x.lossless_dscp = y.lossless_dscp = 0; /* of a warning */
+	return memcmp(&x, &y, sizeof(x)) == 0;
+}
+
+/* Ports with a cable; the first one's settings are the switch's. */
+static const struct sonic_port *
+first_port(const struct sonic_switch *at)
+{
+	for (uint32_t i = 0; i < at->nports; i++)
+		if (at->ports[i].number != 0)
+			return &at->ports[i];
+	return NULL;
+}
+
+static void
+write_switches(const struct fabric *f, FILE *to)
+{
+	const char *comma = "";
+
+	fprintf(to, "switches = (");
+	for (uint32_t i = 0; i < f->nswitches; i++) {
+		const struct sonic_switch *at = &f->switches[i];
+		const struct sonic_port *first = first_port(at);
+
+		if (first == NULL)
+			continue;
+		fprintf(to, "%s\n  {\n    names = [ \"%s\" ]; // %s\n", comma, at->name, at->path);
+		if (at->npools != 0)
+			write_pools(at, to);
+		write_settings(f, at, &first->settings, to);
+		fprintf(to, "  }");
+		comma = ",";
+	}
+	fprintf(to, "\n);\n\n");
+}
+
+/* A group of ports of a switch with settings that are not the switch's, or with an MTU. @return ports written */
+static void
+write_ports_like(const struct fabric *f, const struct sonic_switch *at, uint32_t from, bool *done, const char **comma,
+		 FILE *to)
+{
+	const struct sonic_settings *s = &at->ports[from].settings;
+	const char *between = "";
+
+	fprintf(to, "%s\n  {\n    names = [", *comma);
+	for (uint32_t p = from; p < at->nports; p++) {
+		const struct sonic_port *port = &at->ports[p];
+
+		if (port->number == 0 || done[p] || port->settings.mtu != s->mtu || !same_settings(&port->settings, s))
+			continue;
+		done[p] = true;
+		fprintf(to, "%s \"%s:%u\"", between, at->name, port->number);
+		between = ",";
+	}
+	fprintf(to, " ];\n");
+	if (s->mtu != 0)
+		fprintf(to, "    mtu = %u;\n", s->mtu);
+	if (!same_settings(s, &first_port(at)->settings))
+		write_settings(f, at, s, to);
+	fprintf(to, "  }");
+	*comma = ",";
+}
+
+static void
+write_ports(const struct fabric *f, FILE *to)
+{
+	const char *comma = "";
+
+	fprintf(to, "ports = (");
+	for (uint32_t i = 0; i < f->nswitches; i++) {
+		const struct sonic_switch *at = &f->switches[i];
+		const struct sonic_port *first = first_port(at);
+		bool done[SONIC_PORTS] = { false };
+
+		for (uint32_t p = 0; p < at->nports; p++)
+			if (at->ports[p].number != 0 && !done[p] &&
+			    (at->ports[p].settings.mtu != 0 || !same_settings(&at->ports[p].settings, &first->settings)))
+				write_ports_like(f, at, p, done, &comma, to);
+	}
+	fprintf(to, "\n);\n\n");
+}
+
+/* All switches, and headroom by rate and cable where files have it without pools. */
+static void
+write_all(const struct fabric *f, FILE *to)
+{
+	const char *comma = "";
+	bool pools = false;
+
+	for (uint32_t i = 0; i < f->nswitches; i++)
+		pools |= f->switches[i].npools != 0;
+	fprintf(to, "switch = {\n  ecn = { enabled = false; scales = false; }; // by wred alone\n  strict = [");
+	for (uint8_t c = 1; c < SONIC_CLASSES; c++)
+		if (f->strict >> c & 1) {
+			fprintf(to, "%s \"%u\"", comma, c);
+			comma = ",";
+		}
+	fprintf(to, " ];\n");
+	for (uint32_t i = 0; !pools && i < f->common.nrows; i++) {
+		const struct sonic_row *row = &f->common.rows[i];
+
+		fprintf(to, "%s    \"%" PRIu64 "Mbps %" PRIu32 "m %" PRIu64 "\"%s\n",
+			i == 0 ? "  pfc = { headrooms = [\n" : "", row->rate_mbps, row->length_m, row->xoff_bytes,
+			i + 1 < f->common.nrows ? "," : "\n  ]; };");
+	}
+	fprintf(to, "};\n\n");
+	if (f->data_class != 3)
+		fprintf(to, "host = { data_prio = %u; };\n\n", f->data_class);
+}
+
+static void
+write_scenario(const struct fabric *f, FILE *to)
+{
+	fprintf(to,
+		"// Made by rocelab import sonic: %" PRIu32 " switches, %" PRIu32 " hosts, %" PRIu32
+		" cables.\n// Its traffic is an example: give flows, collectives or jobs.\n\n",
+		f->nswitches, f->nhosts, f->ncables);
+	write_topology(f, to);
+	write_all(f, to);
+	write_switches(f, to);
+	write_ports(f, to);
+	if (f->nhosts > 1)
+		fprintf(to, "collectives = ( { op = \"allgather\"; algorithm = \"ring\"; bytes = \"1MB\"; } );\n");
+}
+
+int
+sonic_import(const struct sonic_files *files, FILE *to, struct err *err)
+{
+	struct fabric *f = calloc(1, sizeof(*f));
+	int ret;
+
+	if (f == NULL)
+		return err_set(err, -ENOMEM, "out of memory");
+	f->err = err;
+	ret = read_all(f, files);
+	ret = ret == 0 ? connect_all(f) : ret;
+	if (ret == 0) {
+		choose_classes(f);
+		warn_of_dscp(f);
+		write_scenario(f, to);
+	}
+	for (uint32_t i = 0; f->switches != NULL && i < f->nswitches; i++)
+		sonic_switch_fini(&f->switches[i]);
+	json_decref(f->common.tables);
+	json_decref(f->common.origins);
+	free(f->switches);
+	free(f->cables);
+	free(f->hosts);
+	free(f);
+	return ret;
+}

@@ -1,0 +1,943 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "collectives/import/sonic_config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/import/import.h"
+#include "common/array.h"
+#include "common/log.h"
+#include "common/minmax.h"
+#include "common/printable.h"
+#include "common/units.h"
+
+#define MAX_MTU 65535
+#define DEFAULT_LENGTH_M 40 /* of a cable without one, or of 0 m */
+#define KEY_BYTES 16384     /* of one: names of many ports */
+#define SHOWN_BYTES 96      /* of a text in a message */
+
+struct reader {
+	const json_t *config;
+	const struct sonic_common *common;
+	struct sonic_switch *at;
+	struct err *err;
+};
+
+/* An entry of a table: "BUFFER_PG" "Ethernet0|3-4". */
+struct entry {
+	const char *file, *table, *key;
+	const json_t *fields;
+};
+
+/* @param field  NULL: the entry itself. @return -EINVAL with err set: file, place in the JSON, and what is wrong */
+static int fail(const struct reader *r, const struct entry *entry, const char *field, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+static int
+fail(const struct reader *r, const struct entry *entry, const char *field, const char *fmt, ...)
+{
+	char text[256], key[SHOWN_BYTES];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	return err_set(r->err, -EINVAL, "%s: %s.%s%s%s: %s", entry->file, entry->table,
+		       printable_text(entry->key, key, sizeof(key)), field != NULL ? "." : "", field != NULL ? field : "",
+		       text);
+}
+
+/* Objects and lists of a text, and those that begin in its strings. */
+static size_t
+count_groups(const char *text, size_t bytes)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < bytes; i++)
+		count += text[i] == '{' || text[i] == '[';
+	return count;
+}
+
+json_t *
+sonic_load(const char *path, size_t *bytes, struct err *err)
+{
+	json_error_t at;
+	char *text = import_read_text(path, bytes, err);
+	json_t *doc;
+	int ret;
+
+	if (text == NULL)
+		return NULL;
+	if (*bytes > SONIC_MAX_BYTES || count_groups(text, *bytes) > SONIC_MAX_GROUPS) {
+		free(text);
+		err_set(err, -EINVAL, "%s: %zu B; a configuration of at most %u MiB and %d objects would be right", path,
+			*bytes, SONIC_MAX_BYTES >> 20, SONIC_MAX_GROUPS);
+		errno = EINVAL;
+		return NULL;
+	}
+	doc = json_loadb(text, *bytes, JSON_REJECT_DUPLICATES, &at);
+	free(text);
+	if (doc != NULL && json_is_object(doc))
+		return doc;
+	if (doc != NULL)
+		ret = err_set(err, -EINVAL, "%s: no JSON object; tables by name, as in config_db.json, would be right",
+			      path);
+	else if (json_error_code(&at) == json_error_out_of_memory)
+		ret = err_set(err, -ENOMEM, "%s: out of memory", path);
+	else
+		ret = err_set(err, -EINVAL, "%s:%d: %.100s", path, at.line, at.text);
+	json_decref(doc);
+	errno = -ret;
+	return NULL;
+}
+
+const char *
+sonic_hostname(const json_t *config)
+{
+	const json_t *host = json_object_get(json_object_get(config, "DEVICE_METADATA"), "localhost");
+
+	return json_string_value(json_object_get(host, "hostname"));
+}
+
+/* A table of the switch, else of all. @param entry  its file and name are set. @return NULL: there is none */
+static json_t *
+table_of(const struct reader *r, const char *name, struct entry *entry)
+{
+	json_t *own = json_object_get(r->config, name);
+
+	*entry = (struct entry){ .file = own != NULL ? r->at->path
+						     : json_string_value(json_object_get(r->common->origins, name)),
+				 .table = name };
+	return own != NULL ? own : json_object_get(r->common->tables, name);
+}
+
+/* Calls a function for each entry of a table, which may not be there. */
+static int
+each(const struct reader *r, const char *name, int (*read)(const struct reader *r, const struct entry *entry))
+{
+	struct entry entry;
+	json_t *table = table_of(r, name, &entry), *fields;
+	int ret = 0;
+
+	json_object_foreach(table, entry.key, fields) {
+		entry.fields = fields;
+		if (!json_is_object(fields))
+			return fail(r, &entry, NULL, "an object of fields would be right");
+		ret = read(r, &entry);
+		if (ret != 0)
+			return ret;
+	}
+	return ret;
+}
+
+/* "123", or 123. @return 1: it is there, 0: it is not, or -EINVAL */
+static int
+number(const struct reader *r, const struct entry *entry, const char *field, uint64_t max, uint64_t *value)
+{
+	const json_t *found = json_object_get(entry->fields, field);
+	char text[SHOWN_BYTES];
+
+	if (found == NULL)
+		return 0;
+	if (json_is_integer(found) && json_integer_value(found) >= 0 && (uint64_t)json_integer_value(found) <= max) {
+		*value = (uint64_t)json_integer_value(found);
+		return 1;
+	}
+	if (json_is_string(found) && number_parse(json_string_value(found), 0, max, value))
+		return 1;
+	if (json_is_string(found))
+		return fail(r, entry, field, "found \"%s\"; 0 to %" PRIu64 " would be right",
+			    printable_text(json_string_value(found), text, sizeof(text)), max);
+	return fail(r, entry, field, "a number, 0 to %" PRIu64 ", would be right", max);
+}
+
+/* Characters that a scenario's text cannot have. */
+static bool
+is_odd(const char *text)
+{
+	char name[PLAIN_NAME_BYTES];
+
+	return strpbrk(text, "\"\\\n") != NULL || plain_find_unprintable(text, name);
+}
+
+/* A field's text; "": it is not there. References as "[BUFFER_POOL|name]" are names. */
+static int
+name_of(const struct reader *r, const struct entry *entry, const char *field, char name[SONIC_NAME])
+{
+	const json_t *found = json_object_get(entry->fields, field);
+	const char *text = json_string_value(found), *bar;
+	size_t length;
+
+	name[0] = '\0';
+	if (found == NULL)
+		return 0;
+	if (text == NULL)
+		return fail(r, entry, field, "a string would be right");
+	length = strlen(text);
+	bar = text[0] == '[' ? strchr(text, '|') : NULL;
+	if (bar != NULL && text[length - 1] == ']') {
+		length = (size_t)(text + length - 1 - (bar + 1));
+		text = bar + 1;
+	}
+	if (length >= SONIC_NAME || is_odd(text))
+		return fail(r, entry, field, "at most %d printable characters without quotes would be right",
+			    SONIC_NAME - 1);
+	snprintf(name, SONIC_NAME, "%.*s", (int)length, text);
+	return 0;
+}
+
+/* Names of entries that a scenario repeats. */
+static int
+check_key(const struct reader *r, const struct entry *entry)
+{
+	if (entry->key[0] != '\0' && strlen(entry->key) < SONIC_NAME && !is_odd(entry->key))
+		return 0;
+	return fail(r, entry, NULL, "a name of 1 to %d printable characters without quotes would be right", SONIC_NAME - 1);
+}
+
+static struct sonic_port *
+find_port(const struct sonic_switch *at, const char *name, size_t length)
+{
+	for (uint32_t i = 0; i < at->nports; i++)
+		if (strlen(at->ports[i].name) == length && strncmp(at->ports[i].name, name, length) == 0)
+			return &at->ports[i];
+	return NULL;
+}
+
+/* Ports. */
+
+static int
+read_port(const struct reader *r, const struct entry *entry)
+{
+	struct sonic_switch *at = r->at;
+	struct sonic_port *port;
+	uint64_t mbps = 0, mtu = 0;
+	char word[SONIC_NAME];
+	int ret = check_key(r, entry);
+
+	if (ret != 0)
+		return ret;
+	if (at->nports == SONIC_PORTS)
+		return fail(r, entry, NULL, "a switch has %d ports at most", SONIC_PORTS);
+	if (at->nports == at->ports_cap) {
+		uint32_t cap = at->ports_cap != 0 ? 2 * at->ports_cap : 32;
+		struct sonic_port *grown = realloc(at->ports, cap * sizeof(*grown));
+
+		if (grown == NULL)
+			return err_set(r->err, -ENOMEM, "out of memory for ports of %s", at->path);
+		at->ports = grown;
+		at->ports_cap = cap;
+	}
+	port = &at->ports[at->nports];
+	memset(port, 0, sizeof(*port));
+	snprintf(port->name, sizeof(port->name), "%s", entry->key);
+	ret = number(r, entry, "speed", SONIC_MAX_MBPS, &mbps);
+	if (ret == 0 || (ret == 1 && mbps == 0))
+		return fail(r, entry, "speed", "is missing or 0; Mbps, as \"100000\", would be right");
+	ret = ret > 0 ? number(r, entry, "mtu", MAX_MTU, &mtu) : ret;
+	ret = ret >= 0 ? name_of(r, entry, "admin_status", word) : ret;
+	if (ret < 0)
+		return ret;
+	port->up = strcmp(word, "down") != 0;
+	ret = name_of(r, entry, "pfc_asym", word);
+	if (ret < 0)
+		return ret;
+	port->rate_mbps = mbps;
+	memset(port->settings.groups, SONIC_NONE, sizeof(port->settings.groups));
+	memset(port->settings.queues, SONIC_NONE, sizeof(port->settings.queues));
+	memset(port->settings.wreds, SONIC_NONE, sizeof(port->settings.wreds));
+	port->settings.roce_class = SONIC_NONE;
+	port->settings.lossless_dscp = SONIC_NONE;
+	for (uint8_t c = 0; c < SONIC_CLASSES; c++)
+		port->group_of[c] = c;
+	port->settings.asymmetric = strcmp(word, "on") == 0;
+	port->settings.mtu = (uint16_t)mtu;
+	at->nports++;
+	return 0;
+}
+
+/* "Ethernet8" before "Ethernet16". */
+static int
+compare_ports(const void *a, const void *b)
+{
+	return strverscmp(((const struct sonic_port *)a)->name, ((const struct sonic_port *)b)->name);
+}
+
+static int
+read_neighbor(const struct reader *r, const struct entry *entry)
+{
+	struct sonic_port *port = find_port(r->at, entry->key, strlen(entry->key));
+	int ret;
+
+	if (port == NULL)
+		return fail(r, entry, NULL, "no such port in PORT");
+	ret = name_of(r, entry, "name", port->peer);
+	return ret == 0 ? name_of(r, entry, "port", port->peer_port) : ret;
+}
+
+/* A neighbor's kind: "SpineRouter", "Server". */
+static int
+read_kind(const struct reader *r, const struct entry *entry)
+{
+	char type[SONIC_NAME];
+	int ret = name_of(r, entry, "type", type);
+
+	for (uint32_t i = 0; ret == 0 && strstr(type, "Router") != NULL && i < r->at->nports; i++)
+		r->at->ports[i].leads_to_switch |= strcmp(r->at->ports[i].peer, entry->key) == 0;
+	return ret;
+}
+
+static int
+read_lengths(const struct reader *r, const struct entry *entry)
+{
+	const char *name;
+	json_t *length;
+
+	json_object_foreach((json_t *)(uintptr_t)entry->fields, name, length) {
+		struct sonic_port *port = find_port(r->at, name, strlen(name));
+		const char *text = json_string_value(length);
+		char digits[16], shown[SHOWN_BYTES];
+		size_t chars = text != NULL ? strlen(text) : 0;
+		uint64_t metres;
+
+		if (chars < 2 || chars >= sizeof(digits) || text[chars - 1] != 'm' ||
+		    snprintf(digits, sizeof(digits), "%.*s", (int)(chars - 1), text) < 1 ||
+		    !number_parse(digits, 0, SONIC_MAX_LENGTH_M, &metres))
+			return fail(r, entry, printable_text(name, shown, sizeof(shown)),
+				    "a length as \"40m\", up to %dm, would be right", SONIC_MAX_LENGTH_M);
+		if (port != NULL)
+			port->length_m = (uint32_t)metres;
+	}
+	return 0;
+}
+
+/* Pools and profiles. */
+
+static int
+read_pool(const struct reader *r, const struct entry *entry)
+{
+	struct sonic_pool *pool = &r->at->pools[r->at->npools];
+	char type[SONIC_NAME], mode[SONIC_NAME];
+	int ret = check_key(r, entry);
+
+	ret = ret == 0 ? name_of(r, entry, "type", type) : ret;
+	ret = ret == 0 ? name_of(r, entry, "mode", mode) : ret;
+	if (ret != 0)
+		return ret;
+	if (strcmp(type, "ingress") != 0 && strcmp(type, "egress") != 0 && strcmp(type, "both") != 0)
+		return fail(r, entry, "type", "found \"%s\"; \"ingress\" or \"egress\" would be right", type);
+	if (strcmp(mode, "dynamic") != 0 && strcmp(mode, "static") != 0)
+		return fail(r, entry, "mode", "found \"%s\"; \"dynamic\" or \"static\" would be right", mode);
+	if (r->at->npools == SONIC_POOLS)
+		return fail(r, entry, NULL, "a switch has %d pools at most", SONIC_POOLS);
+	*pool = (struct sonic_pool){ .egress = strcmp(type, "egress") == 0,
+				     .is_static = strcmp(mode, "static") == 0,
+				     .both = strcmp(type, "both") == 0 };
+	snprintf(pool->name, sizeof(pool->name), "%s", entry->key);
+	ret = number(r, entry, "size", SONIC_MAX_BUFFER, &pool->size_bytes);
+	pool->has_size = ret == 1;
+	ret = ret >= 0 ? number(r, entry, "xoff", SONIC_MAX_BUFFER, &pool->xoff_bytes) : ret;
+	r->at->npools++;
+	return ret < 0 ? ret : 0;
+}
+
+/* NVIDIA's switches count the headroom in the size. */
+static uint64_t
+guaranteed(uint64_t size_bytes, uint64_t xoff_bytes)
+{
+	return size_bytes >= xoff_bytes ? size_bytes - xoff_bytes : size_bytes;
+}
+
+static int
+threshold(const struct reader *r, const struct entry *entry, int32_t *exponent)
+{
+	const json_t *found = json_object_get(entry->fields, "dynamic_th");
+	const char *text = json_string_value(found);
+	bool negative = text != NULL && text[0] == '-';
+	uint64_t value = 0;
+
+	*exponent = 0;
+	if (found == NULL)
+		return 0;
+	if (json_is_integer(found) && llabs(json_integer_value(found)) <= 127) {
+		*exponent = (int32_t)json_integer_value(found);
+		return 0;
+	}
+	if (text == NULL || !number_parse(text + negative, 0, 127, &value))
+		return fail(r, entry, "dynamic_th", "a power of 2, \"-8\" to \"8\", would be right");
+	*exponent = negative ? -(int32_t)value : (int32_t)value;
+	return 0;
+}
+
+static int
+add_profile(const struct reader *r, const struct entry *entry, const struct sonic_profile *profile)
+{
+	if (r->at->nprofiles == SONIC_PROFILES)
+		return fail(r, entry, NULL, "a switch has %d profiles at most", SONIC_PROFILES);
+	r->at->profiles[r->at->nprofiles] = *profile;
+	r->at->profiles[r->at->nprofiles++].dynamic_th = profile->dynamic_th < -8  ? -8
+							 : profile->dynamic_th > 8 ? 8
+										   : profile->dynamic_th;
+	return 0;
+}
+
+static uint8_t
+find_pool(const struct sonic_switch *at, const char *name)
+{
+	for (uint32_t i = 0; i < at->npools; i++)
+		if (strcmp(at->pools[i].name, name) == 0)
+			return (uint8_t)i;
+	return SONIC_NONE;
+}
+
+static int
+read_profile(const struct reader *r, const struct entry *entry)
+{
+	struct sonic_profile profile = { .pool = SONIC_NONE };
+	char pool[SONIC_NAME];
+	int ret = check_key(r, entry);
+
+	ret = ret == 0 ? name_of(r, entry, "pool", pool) : ret;
+	if (ret != 0)
+		return ret;
+	profile.pool = find_pool(r->at, pool);
+	if (profile.pool == SONIC_NONE)
+		return fail(r, entry, "pool", "found \"%s\"; the name of a BUFFER_POOL would be right", pool);
+	snprintf(profile.name, sizeof(profile.name), "%s", entry->key);
+	ret = number(r, entry, "size", SONIC_MAX_BUFFER, &profile.size_bytes);
+	ret = ret >= 0 ? number(r, entry, "xon", SONIC_MAX_BUFFER, &profile.xon_bytes) : ret;
+	ret = ret >= 0 ? number(r, entry, "xon_offset", SONIC_MAX_BUFFER, &profile.xon_offset_bytes) : ret;
+	ret = ret >= 0 ? number(r, entry, "xoff", SONIC_MAX_BUFFER, &profile.xoff_bytes) : ret;
+	ret = ret >= 0 ? number(r, entry, "static_th", SONIC_MAX_BUFFER, &profile.static_th_bytes) : ret;
+	ret = ret >= 0 ? threshold(r, entry, &profile.dynamic_th) : ret;
+	if (ret < 0)
+		return ret;
+	profile.is_static = json_object_get(entry->fields, "static_th") != NULL ||
+			    (json_object_get(entry->fields, "dynamic_th") == NULL && r->at->pools[profile.pool].is_static);
+	profile.size_bytes = guaranteed(profile.size_bytes, profile.xoff_bytes);
+	return add_profile(r, entry, &profile);
+}
+
+/* Rows by port and class: "Ethernet0,Ethernet4|3-4". */
+
+/* What a row gives each of its ports and classes. @param index  a number of the switch's, or SONIC_NONE */
+typedef void (*put_row)(struct sonic_settings *settings, uint8_t class, uint8_t index);
+
+static bool
+parse_classes(const char *text, uint64_t *from, uint64_t *to)
+{
+	char first[8];
+	const char *dash = strchr(text, '-');
+
+	if (dash == NULL)
+		return number_parse(text, 0, 15, from) && number_parse(text, 0, 15, to);
+	if (dash - text >= (ptrdiff_t)sizeof(first))
+		return false;
+	snprintf(first, sizeof(first), "%.*s", (int)(dash - text), text);
+	return number_parse(first, 0, 15, from) && number_parse(dash + 1, *from, 15, to);
+}
+
+static int
+put_rows(const struct reader *r, const struct entry *entry, put_row put, uint8_t index)
+{
+	const char *bar = strrchr(entry->key, '|'), *name = entry->key;
+	uint64_t from, to;
+
+	if (bar == NULL || strlen(entry->key) >= KEY_BYTES || !parse_classes(bar + 1, &from, &to))
+		return fail(r, entry, NULL, "ports and classes, as \"Ethernet0,Ethernet4|3-4\", would be right");
+	while (name < bar) {
+		size_t length = min_u64(strcspn(name, ","), (uint64_t)(bar - name));
+		struct sonic_port *port = find_port(r->at, name, length);
+
+		if (port == NULL && entry->file == r->at->path)
+			return fail(r, entry, NULL, "no such port in PORT");
+		for (uint64_t class = from; port != NULL && class <= to && class < SONIC_CLASSES; class ++)
+			put(&port->settings, (uint8_t) class, index);
+		name += length + 1;
+	}
+	return 0;
+}
+
+static void
+put_group(struct sonic_settings *settings, uint8_t class, uint8_t index)
+{
+	settings->groups[class] = index;
+}
+
+static void
+put_queue(struct sonic_settings *settings, uint8_t class, uint8_t index)
+{
+	settings->queues[class] = index;
+}
+
+static void
+put_wred(struct sonic_settings *settings, uint8_t class, uint8_t index)
+{
+	settings->wreds[class] = index;
+}
+
+static void
+put_weight(struct sonic_settings *settings, uint8_t class, uint8_t index)
+{
+	settings->weights[class] = index;
+}
+
+static void
+put_strict(struct sonic_settings *settings, uint8_t class, uint8_t index)
+{
+	(void)index;
+	settings->strict |= (uint8_t)(1u << class);
+}
+
+/* NVIDIA's switches have a pool of 0 B, of which ports without a cable are. */
+static bool
+has_no_room(const struct sonic_switch *at, uint8_t profile)
+{
+	const struct sonic_pool *pool = &at->pools[at->profiles[profile].pool];
+
+	return pool->has_size && pool->size_bytes == 0;
+}
+
+/* @param egress  the pools that are right  @param index  SONIC_NONE for "NULL": SONiC computes it from cable and speed */
+static int
+find_profile(const struct reader *r, const struct entry *entry, bool egress, uint8_t *index)
+{
+	char name[SONIC_NAME];
+	int ret = name_of(r, entry, "profile", name);
+
+	*index = SONIC_NONE;
+	if (ret != 0 || strcmp(name, "NULL") == 0 || r->at->npools == 0)
+		return ret;
+	for (uint32_t i = 0; i < r->at->nprofiles; i++)
+		if (strcmp(r->at->profiles[i].name, name) == 0)
+			*index = (uint8_t)i;
+	if (*index == SONIC_NONE)
+		return fail(r, entry, "profile", "found \"%s\"; the name of a BUFFER_PROFILE would be right", name);
+	if (egress && r->at->pools[r->at->profiles[*index].pool].both) {
+		if (!r->at->has_warned_of_both)
+			log_warning("%s: %s.%s.profile: \"%s\" is of a pool for ingress and egress, which bounds groups "
+				    "alone here",
+				    entry->file, entry->table, entry->key, name);
+		r->at->has_warned_of_both = true;
+		*index = SONIC_NONE;
+		return 0;
+	}
+	if (r->at->pools[r->at->profiles[*index].pool].egress != egress)
+		return fail(r, entry, "profile", "\"%s\" is of an %s pool; a profile of an %s pool would be right", name,
+			    egress ? "ingress" : "egress", egress ? "egress" : "ingress");
+	if (has_no_room(r->at, *index))
+		*index = SONIC_NONE;
+	return 0;
+}
+
+static int
+read_group(const struct reader *r, const struct entry *entry)
+{
+	uint8_t index;
+	int ret = find_profile(r, entry, false, &index);
+
+	return ret == 0 ? put_rows(r, entry, put_group, index) : ret;
+}
+
+static int
+read_queue_profile(const struct reader *r, const struct entry *entry)
+{
+	uint8_t index;
+	int ret = find_profile(r, entry, true, &index);
+
+	return ret == 0 ? put_rows(r, entry, put_queue, index) : ret;
+}
+
+/* ECN, scheduling. */
+
+static int
+read_wred(const struct reader *r, const struct entry *entry)
+{
+	struct sonic_wred *wred = &r->at->wreds[r->at->nwreds];
+	uint64_t percent = 100;
+	char ecn[SONIC_NAME];
+	int ret = check_key(r, entry);
+
+	ret = ret == 0 ? name_of(r, entry, "ecn", ecn) : ret;
+	if (ret != 0)
+		return ret;
+	if (strcmp(ecn, "ecn_all") != 0 && strncmp(ecn, "ecn_green", 9) != 0) {
+		log_warning("%s: WRED_PROFILE.%s: ecn \"%s\" drops instead of marking: it is left out", entry->file,
+			    entry->key, ecn);
+		return 0;
+	}
+	if (r->at->nwreds == SONIC_WREDS)
+		return fail(r, entry, NULL, "a switch has %d WRED profiles at most", SONIC_WREDS);
+	memset(wred, 0, sizeof(*wred));
+	snprintf(wred->name, sizeof(wred->name), "%s", entry->key);
+	ret = number(r, entry, "green_min_threshold", SONIC_MAX_BUFFER, &wred->kmin_bytes);
+	ret = ret >= 0 ? number(r, entry, "green_max_threshold", SONIC_MAX_BUFFER, &wred->kmax_bytes) : ret;
+	ret = ret >= 0 ? number(r, entry, "green_drop_probability", 100, &percent) : ret;
+	if (ret < 0)
+		return ret;
+	if (wred->kmin_bytes > wred->kmax_bytes)
+		return fail(r, entry, "green_min_threshold",
+			    "found %" PRIu64 "; at most green_max_threshold, %" PRIu64 ", would be right", wred->kmin_bytes,
+			    wred->kmax_bytes);
+	wred->pmax = (double)percent / 100;
+	r->at->nwreds++;
+	return 0;
+}
+
+static int
+read_scheduler(const struct reader *r, const struct entry *entry, const char *name)
+{
+	struct entry scheduler;
+	const json_t *table = table_of(r, "SCHEDULER", &scheduler);
+	uint64_t weight = 1;
+	char type[SONIC_NAME];
+	int ret;
+
+	scheduler.key = name;
+	scheduler.fields = json_object_get(table, name);
+	if (scheduler.fields == NULL)
+		return fail(r, entry, "scheduler", "found \"%s\"; the name of a SCHEDULER would be right", name);
+	ret = name_of(r, &scheduler, "type", type);
+	ret = ret == 0 ? number(r, &scheduler, "weight", 255, &weight) : ret;
+	if (ret < 0)
+		return ret;
+	if (strcmp(type, "STRICT") == 0)
+		return put_rows(r, entry, put_strict, 0);
+	return put_rows(r, entry, put_weight, (uint8_t)max_u64(weight, 1));
+}
+
+static int
+read_queue(const struct reader *r, const struct entry *entry)
+{
+	char wred[SONIC_NAME], scheduler[SONIC_NAME];
+	int ret = name_of(r, entry, "wred_profile", wred);
+
+	ret = ret == 0 ? name_of(r, entry, "scheduler", scheduler) : ret;
+	for (uint32_t i = 0; ret == 0 && wred[0] != '\0' && i < r->at->nwreds; i++)
+		if (strcmp(r->at->wreds[i].name, wred) == 0)
+			ret = put_rows(r, entry, put_wred, (uint8_t)i);
+	return ret == 0 && scheduler[0] != '\0' ? read_scheduler(r, entry, scheduler) : ret;
+}
+
+/* Class maps and PFC. */
+
+/* What a map has for a number. @return 0 or -EINVAL; *value keeps its value where there is none */
+static int
+look_up(const struct reader *r, const struct entry *entry, const char *field, const char *table_name, uint64_t key,
+	uint64_t *value)
+{
+	struct entry map;
+	const json_t *table = table_of(r, table_name, &map);
+	char name[SONIC_NAME], digits[24];
+	int ret = name_of(r, entry, field, name);
+
+	if (ret != 0 || name[0] == '\0')
+		return ret;
+	map.key = name;
+	map.fields = json_object_get(table, name);
+	if (map.fields == NULL)
+		return fail(r, entry, field, "found \"%s\"; the name of a %s would be right", name, table_name);
+	snprintf(digits, sizeof(digits), "%" PRIu64, key);
+	ret = number(r, &map, digits, 15, value);
+	return ret < 0 ? ret : 0;
+}
+
+/* Queues and priority groups of traffic classes: SONiC numbers them apart. A class here has its queue's number. */
+static int
+read_groups_of(const struct reader *r, const struct entry *entry, struct sonic_port *port)
+{
+	for (uint64_t tc = SONIC_CLASSES; tc-- > 0;) {
+		uint64_t queue = tc, group = tc;
+		int ret = look_up(r, entry, "tc_to_queue_map", "TC_TO_QUEUE_MAP", tc, &queue);
+
+		ret = ret == 0 ? look_up(r, entry, "tc_to_pg_map", "TC_TO_PRIORITY_GROUP_MAP", tc, &group) : ret;
+		if (ret != 0)
+			return ret;
+		if (queue < SONIC_CLASSES && group < SONIC_CLASSES)
+			port->group_of[queue] = (uint8_t)group;
+	}
+	return 0;
+}
+
+/* The queue of a DSCP at a port. */
+static int
+look_up_queue(const struct reader *r, const struct entry *entry, uint32_t dscp, uint64_t *queue)
+{
+	uint64_t tc = 0;
+	int ret = look_up(r, entry, "dscp_to_tc_map", "DSCP_TO_TC_MAP", dscp, &tc);
+
+	*queue = tc;
+	return ret == 0 ? look_up(r, entry, "tc_to_queue_map", "TC_TO_QUEUE_MAP", tc, queue) : ret;
+}
+
+/* The lowest DSCP that leads to a class with PFC at a port where that of RoCE data does not. */
+static int
+find_lossless_dscp(const struct reader *r, const struct entry *entry, struct sonic_settings *settings)
+{
+	int ret = 0;
+
+	for (uint8_t dscp = 0; ret == 0 && settings->lossless_dscp == SONIC_NONE && dscp < 64; dscp++) {
+		uint64_t queue = 0;
+
+		ret = look_up_queue(r, entry, dscp, &queue);
+		if (ret == 0 && queue < SONIC_CLASSES && (settings->lossless >> queue & 1) != 0)
+			settings->lossless_dscp = dscp;
+	}
+	return ret;
+}
+
+/* "3,4" */
+static int
+read_classes(const struct reader *r, const struct entry *entry, uint8_t *classes)
+{
+	char text[SONIC_NAME], *rest = text, *word;
+	int ret = name_of(r, entry, "pfc_enable", text);
+
+	while (ret == 0 && (word = strsep(&rest, ",")) != NULL) {
+		uint64_t class;
+
+		if (word[0] == '\0')
+			continue;
+		if (!number_parse(word, 0, SONIC_CLASSES - 1, &class))
+			return fail(r, entry, "pfc_enable", "classes 0 to 7, as \"3,4\", would be right");
+		if (class == 0)
+			log_warning("%s: PORT_QOS_MAP.%s.pfc_enable: class 0 carries control here, without PFC",
+				    entry->file, entry->key);
+		*classes |= (uint8_t)(1u << class & ~1u);
+	}
+	return ret;
+}
+
+static int
+read_maps_of(const struct reader *r, const struct entry *entry, struct sonic_port *port)
+{
+	uint64_t queue;
+	int ret = read_classes(r, entry, &port->settings.lossless);
+
+	ret = ret == 0 ? read_groups_of(r, entry, port) : ret;
+	if (ret != 0 || json_object_get(entry->fields, "dscp_to_tc_map") == NULL)
+		return ret;
+	ret = look_up_queue(r, entry, r->common->dscp, &queue);
+	if (ret != 0)
+		return ret;
+	if (queue >= SONIC_CLASSES)
+		return fail(r, entry, "tc_to_queue_map", "DSCP %u is in queue %" PRIu64 "; 0 to 7 would be right",
+			    r->common->dscp, queue);
+	port->settings.roce_class = (uint8_t)queue;
+	return (port->settings.lossless >> queue & 1) == 0 ? find_lossless_dscp(r, entry, &port->settings) : 0;
+}
+
+static int
+read_maps(const struct reader *r, const struct entry *entry)
+{
+	const char *name = entry->key;
+	int ret = 0;
+
+	if (strcmp(name, "global") == 0)
+		return 0;
+	while (ret == 0 && *name != '\0') {
+		size_t length = strcspn(name, ",");
+		struct sonic_port *port = find_port(r->at, name, length);
+
+		if (port != NULL)
+			ret = read_maps_of(r, entry, port);
+		name += length + (name[length] == ',');
+	}
+	return ret;
+}
+
+static int
+read_watchdog(const struct reader *r, const struct entry *entry)
+{
+	struct sonic_port *port = find_port(r->at, entry->key, strlen(entry->key));
+	struct sonic_watchdog watchdog = { .enabled = true };
+	uint64_t detection = 200, restoration = 200;
+	char action[SONIC_NAME];
+	int ret;
+
+	if (port == NULL)
+		return 0; /* GLOBAL */
+	ret = name_of(r, entry, "action", action);
+	ret = ret == 0 ? number(r, entry, "detection_time", 1000000, &detection) : ret;
+	ret = ret >= 0 ? number(r, entry, "restoration_time", 1000000, &restoration) : ret;
+	if (ret < 0)
+		return ret;
+	if (action[0] != '\0' && strcmp(action, "drop") != 0 && strcmp(action, "forward") != 0 &&
+	    strcmp(action, "alert") != 0)
+		return fail(r, entry, "action", "found \"%s\"; \"drop\", \"forward\" or \"alert\" would be right", action);
+	snprintf(watchdog.action, sizeof(watchdog.action), "%.7s", action[0] != '\0' ? action : "drop");
+	watchdog.detection_ms = (uint32_t)max_u64(detection, 1);
+	watchdog.restoration_ms = (uint32_t)max_u64(restoration, 1);
+	port->settings.watchdog = watchdog;
+	return 0;
+}
+
+/* The profile that SONiC makes of a row, for a port whose class has PFC and no profile of its own. */
+static int
+make_profile(const struct reader *r, const struct sonic_port *port, uint8_t *index)
+{
+	const struct sonic_row *row = NULL;
+	struct sonic_profile profile = { .pool = find_pool(r->at, "ingress_lossless_pool") };
+	struct entry entry = { .file = r->at->path, .table = "PORT", .key = port->name };
+
+	for (uint32_t i = 0; i < r->common->nrows; i++)
+		if (r->common->rows[i].rate_mbps == port->rate_mbps && r->common->rows[i].length_m == port->length_m)
+			row = &r->common->rows[i];
+	if (row == NULL)
+		return fail(r, &entry, NULL,
+			    "a class with PFC has no BUFFER_PG profile, and no pg_profile_lookup.ini has a row \"%" PRIu64
+			    " %um\": give one",
+			    port->rate_mbps, port->length_m);
+	if (profile.pool == SONIC_NONE)
+		return fail(r, &entry, NULL, "a BUFFER_POOL ingress_lossless_pool would be right: rows are of it");
+	snprintf(profile.name, sizeof(profile.name), "pg_lossless_%" PRIu64 "_%um_profile", row->rate_mbps, row->length_m);
+	for (uint32_t i = 0; i < r->at->nprofiles; i++)
+		if (strcmp(r->at->profiles[i].name, profile.name) == 0) {
+			*index = (uint8_t)i;
+			return 0;
+		}
+	profile.size_bytes = guaranteed(row->size_bytes, row->xoff_bytes);
+	profile.xon_bytes = row->xon_bytes;
+	profile.xon_offset_bytes = row->xon_offset_bytes;
+	profile.xoff_bytes = row->xoff_bytes;
+	profile.dynamic_th = row->dynamic_th;
+	*index = (uint8_t)r->at->nprofiles;
+	return add_profile(r, &entry, &profile);
+}
+
+/* From priority groups to classes. */
+static void
+sort_groups(struct sonic_switch *at)
+{
+	for (uint32_t i = 0; i < at->nports; i++) {
+		uint8_t *groups = at->ports[i].settings.groups, of_group[SONIC_CLASSES];
+
+		memcpy(of_group, groups, sizeof(of_group));
+		for (uint8_t class = 0; class < SONIC_CLASSES; class ++)
+			groups[class] = of_group[at->ports[i].group_of[class]];
+	}
+}
+
+static int
+complete_groups(const struct reader *r)
+{
+	int ret = 0;
+
+	for (uint32_t i = 0; ret == 0 && i < r->at->nports; i++) {
+		struct sonic_port *port = &r->at->ports[i];
+
+		for (uint8_t class = 1; ret == 0 && class < SONIC_CLASSES; class ++)
+			if (port->up && (port->settings.lossless >> class & 1) != 0 &&
+			    port->settings.groups[class] == SONIC_NONE)
+				ret = make_profile(r, port, &port->settings.groups[class]);
+	}
+	return ret;
+}
+
+/* What the groups of a pool take beside it, or of it: reserves, and headroom, shared or their own. */
+static uint64_t
+beside_bytes(const struct sonic_switch *at, uint32_t pool)
+{
+	uint64_t reserves = 0, headroom = 0;
+
+	for (uint32_t p = 0; p < at->nports; p++)
+		for (uint8_t class = 1; at->ports[p].up && class < SONIC_CLASSES; class ++) {
+			uint8_t profile = at->ports[p].settings.groups[class];
+
+			if (profile == SONIC_NONE || at->profiles[profile].pool != pool)
+				continue;
+			reserves += at->profiles[profile].size_bytes;
+			headroom +=
+				(at->ports[p].settings.lossless >> class & 1) != 0 ? at->profiles[profile].xoff_bytes : 0;
+		}
+	return reserves + (at->pools[pool].xoff_bytes != 0 ? at->pools[pool].xoff_bytes : headroom);
+}
+
+/*
+ * Whether a pool's size includes reserves (SAI, POOL_ATTR_SHARED_SIZE) and headroom, vendors' files differ. The chip has
+ * what its largest pool has: what does not fit into that beside an ingress pool is part of the pool's size.
+ */
+static void
+separate_headroom(struct sonic_switch *at)
+{
+	for (uint32_t i = 0; i < at->npools; i++)
+		at->buffer_bytes = max_u64(at->buffer_bytes, at->pools[i].size_bytes);
+	for (uint32_t i = 0; i < at->npools; i++) {
+		struct sonic_pool *pool = &at->pools[i];
+		uint64_t all = pool->size_bytes + beside_bytes(at, i);
+
+		if (!pool->egress && all > at->buffer_bytes && pool->size_bytes > all - at->buffer_bytes)
+			pool->size_bytes -= all - at->buffer_bytes;
+	}
+}
+
+/* Pools without a size are of SONiC's dynamic buffer model, which computes them as it runs. */
+static void
+drop_pools_without_size(struct sonic_switch *at)
+{
+	for (uint32_t i = 0; i < at->npools; i++) {
+		if (at->pools[i].has_size)
+			continue;
+		log_warning(
+			"%s: BUFFER_POOL.%s has no size (the dynamic buffer model): pools and profiles are left out, and "
+			"buffers are those of switch.profile; another file with BUFFER_POOL sizes as the switch shows them "
+			"would be right",
+			at->path, at->pools[i].name);
+		at->npools = at->nprofiles = 0;
+	}
+	for (uint32_t p = 0; at->npools == 0 && p < at->nports; p++) {
+		memset(at->ports[p].settings.groups, SONIC_NONE, SONIC_CLASSES);
+		memset(at->ports[p].settings.queues, SONIC_NONE, SONIC_CLASSES);
+	}
+}
+
+int
+sonic_read_switch(const json_t *config, const struct sonic_common *common, struct sonic_switch *at, struct err *err)
+{
+	static const struct {
+		const char *table;
+		int (*read)(const struct reader *r, const struct entry *entry);
+	} tables[] = {
+		{ "DEVICE_NEIGHBOR", read_neighbor },
+		{ "DEVICE_NEIGHBOR_METADATA", read_kind },
+		{ "CABLE_LENGTH", read_lengths },
+		{ "BUFFER_POOL", read_pool },
+		{ "BUFFER_PROFILE", read_profile },
+		{ "BUFFER_PG", read_group },
+		{ "BUFFER_QUEUE", read_queue_profile },
+		{ "WRED_PROFILE", read_wred },
+		{ "QUEUE", read_queue },
+		{ "PORT_QOS_MAP", read_maps },
+		{ "PFC_WD", read_watchdog },
+	};
+	const struct reader r = { .config = config, .common = common, .at = at, .err = err };
+	int ret = each(&r, "PORT", read_port);
+
+	if (ret == 0 && at->nports == 0)
+		ret = err_set(err, -EINVAL, "%s: no table PORT: a config_db.json, which has it, would be right", at->path);
+	if (ret == 0)
+		qsort(at->ports, at->nports, sizeof(*at->ports), compare_ports);
+	for (size_t i = 0; ret == 0 && i < ARRAY_LEN(tables); i++)
+		ret = each(&r, tables[i].table, tables[i].read);
+	if (ret != 0)
+		return ret;
+	for (uint32_t p = 0; p < at->nports; p++)
+		at->ports[p].length_m = at->ports[p].length_m != 0 ? at->ports[p].length_m : DEFAULT_LENGTH_M;
+	drop_pools_without_size(at);
+	if (at->npools == 0)
+		return 0;
+	sort_groups(at);
+	ret = complete_groups(&r);
+	separate_headroom(at);
+	return ret;
+}
+
+void
+sonic_switch_fini(struct sonic_switch *at)
+{
+	free(at->ports);
+	at->ports = NULL;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a port or a switch knows of the flows that it has seen: a number a key. Of a run with few flows it is an array by
+ * key. Of others it is a hash table as large as the number of keys asks for: an array would have an element for each of
+ * the run's flows at each of its ports. Nothing is allocated before the first key.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define FLOW_MAP_NONE UINT32_MAX /* no value, and no key */
+#define FLOW_MAP_DIRECT 1024u    /* so many possible keys have an element each, 4 KB */
+
+struct flow_cell {
+	uint32_t key, value; /* key FLOW_MAP_NONE: a free cell */
+};
+
+struct flow_map {
+	uint32_t *direct;        /* [ndirect] values by key */
+	uint32_t ndirect;        /* 0: there is none, or no key yet */
+	uint32_t mask;           /* of cells */
+	struct flow_cell *cells; /* [mask + 1] half of them free at least */
+	uint32_t count;          /* keys in cells */
+	uint32_t keys;
+};
+
+/* Cannot fail. @param keys  all keys are below */
+void flow_map_init(struct flow_map *map, uint32_t keys);
+/* Also of one that is zero. */
+void flow_map_fini(struct flow_map *map);
+/* Forgets all keys. */
+void flow_map_clear(struct flow_map *map);
+/* Sets the value of a key, which may have one. @return 0 or -ENOMEM */
+int flow_map_put(struct flow_map *map, uint32_t key, uint32_t value);
+/* Sets a key's value to FLOW_MAP_NONE, if it has one. */
+void flow_map_forget(struct flow_map *map, uint32_t key);
+
+/* Fibonacci hashing (Knuth, TAOCP 3, 6.4): flows of one host, whose numbers follow each other, get distant cells. */
+static inline uint32_t
+flow_map_cell(const struct flow_map *map, uint32_t key)
+{
+	return (uint32_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & map->mask;
+}
+
+/* @return the key's value; FLOW_MAP_NONE: it has none */
+static inline uint32_t
+flow_map_find(const struct flow_map *map, uint32_t key)
+{
+	uint32_t i;
+
+	if (__builtin_expect(key < map->ndirect, 1))
+		return map->direct[key];
+	i = flow_map_cell(map, key);
+	while (map->cells[i].key != key) {
+		if (map->cells[i].key == FLOW_MAP_NONE)
+			return FLOW_MAP_NONE;
+		i = (i + 1) & map->mask;
+	}
+	return map->cells[i].value;
+}

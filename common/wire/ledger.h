@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The sender's ledger: where the time of a message went, from its start to its last ACK. The entries are disjoint; in
+ * records (struct rec_step), reports and tables. Time that no entry has is unknown.
+ */
+#pragma once
+
+#include "common/wire/layout.h"
+
+/* Value, name, the member of struct rec_step, meaning. */
+#define LEDGER_ROWS(ROW)                                                                                                   \
+	ROW(LEDGER_WIRE, 0, "wire", wire_ps, "its own frames on the wire of its NIC, each once")                           \
+	ROW(LEDGER_THERE, 1, "there", there_ps,                                                                            \
+	    "behind the last frame, on the idle path to the receiver, by lengths and rates as configured")                 \
+	ROW(LEDGER_BACK, 2, "back", back_ps, "behind the last frame, on the idle path of its ACK, as configured")          \
+	ROW(LEDGER_PACED, 3, "paced", paced_ps,                                                                            \
+	    "held back by congestion control: the gaps of a rate below the line's, and a window cut by it")                \
+	ROW(LEDGER_WINDOW, 4, "window", window_ps,                                                                         \
+	    "its window or queue depth was full, no longer than an idle round trip")                                       \
+	ROW(LEDGER_LATE, 5, "late", late_ps, "ACKs later than on the idle path, with the window full or all sent")         \
+	ROW(LEDGER_PAUSED, 6, "paused", paused_ps, "the peer of its NIC paused its class")                                 \
+	ROW(LEDGER_NAK, 7, "nak", nak_ps, "frames sent again after NAKs or ACKs that showed a loss")                       \
+	ROW(LEDGER_TIMEOUT, 8, "timeout", timeout_ps,                                                                      \
+	    "without an ACK until a retransmission timeout, and the frames sent again after it")                           \
+	ROW(LEDGER_EARLY, 9, "early", early_ps,                                                                            \
+	    "frames sent again after a timeout, where an ACK of the first copy arrived after all: the timer was too "      \
+	    "short")                                                                                                       \
+	ROW(LEDGER_REORDERED, 10, "reordered", reordered_ps, "frames sent again that had only been overtaken")             \
+	ROW(LEDGER_NIC, 11, "nic", nic_ps, "its NIC did not send at its line's rate, or stood still")                      \
+	ROW(LEDGER_PEER, 12, "peer", peer_ps, "the receiver was not ready (RNR NAK), and the frames sent again after it")  \
+	ROW(LEDGER_BEHIND, 13, "behind", behind_ps, "its NIC sent other queue pairs' frames, ACKs or datagrams")
+
+enum ledger_entry { LEDGER_ROWS(ENUM_VALUE) };
+#define LEDGER_ENTRIES ENUM_COUNT(LEDGER_ROWS)

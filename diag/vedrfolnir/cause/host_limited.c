@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Host-limited: a NIC is slower than its line (DMA or PCIe slower than the link, a host that drains too little). Of what it
+ * sends its sender's ledger has the time, in which window, pacing, pauses and other queue pairs let it send. Of what it
+ * receives its switch has: the NIC pauses it whenever its buffer is full, and takes data in between, unlike a storm.
+ */
+#include "common/array.h"
+#include "diag/vedrfolnir/cause/cause.h"
+#include "diag/vedrfolnir/cause/pfc_root.h"
+
+enum { CLAUSE_SENDS, CLAUSE_RECEIVES };
+static const char *const clauses[] = {
+	[CLAUSE_SENDS] = ("{step}: its NIC {port} took {ms} ms longer than its line to send what window, pacing and pauses "
+			  "let it send"),
+	[CLAUSE_RECEIVES] =
+		("{step}: {port} paused {other} for {ms} ms of the time reported, at least {count} times in the "
+		 "run, and took data in between: it receives less than its line brings"),
+};
+
+static void
+add_receiver(struct cause_set *set, uint32_t step, const struct pfc_root *root)
+{
+	const struct cause_input *in = set->in;
+	const struct prov_port *last = &in->graphs[step]->ports[root->index];
+	struct cause_finding *finding;
+
+	if (root->kind != PFC_ROOT_SLOW_NIC)
+		return;
+	finding = cause_add(set, root->port, NULL, EV_NONE, step);
+	if (finding == NULL)
+		return;
+	pfc_root_claim(set, step, root, finding);
+	if (cause_score(finding, root->weight * cause_lost_frames(in, step, last->pause_ps)))
+		finding->out.evidence = (struct finding_evidence){
+			.clauses = { CLAUSE_RECEIVES },
+			.nclauses = 1,
+			.step = step,
+			.port = root->port,
+			.other_port = last->port,
+			.ps = last->pause_ps,
+			.count = pfc_root_pauses(in->ev, last->port, in->graphs[step]->prio),
+		};
+}
+
+static void
+look(struct cause_set *set, uint32_t step)
+{
+	const struct evidence *ev = set->in->ev;
+	uint32_t nic = run_is_local(&set->in->steps[step]) ? EV_NONE : ev->flows[set->in->steps[step].flow].src_port;
+	struct cause_finding *finding =
+		nic == EV_NONE ? NULL : cause_of_sender(set, step, cause_ledger_ps(set->in, step, LEDGER_NIC), nic, NULL);
+
+	if (finding != NULL)
+		cause_port(set, finding, nic);
+	if (set->in->graphs[step] != NULL && set->in->steps[step].slow)
+		pfc_root_each_reached(set, step, add_receiver);
+}
+
+const struct cause cause_host_limited = {
+	.type = { .key = "host-limited",
+		  .title = "NIC below its line rate",
+		  .preposition = "at ",
+		  .badge = "host",
+		  .traits = FINDING_OF_HOST | FINDING_OF_SENDER | FINDING_OF_FAULT,
+		  .clauses = clauses,
+		  .nclauses = ARRAY_LEN(clauses) },
+	.look = look,
+};

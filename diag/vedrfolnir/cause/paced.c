@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "diag/vedrfolnir/cause/paced.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/wire/collective.h"
+#include "diag/vedrfolnir/cause/merge.h"
+
+/* A culprit of a finding that slowed a queue pair. */
+struct carried {
+	struct finding want; /* type, root and collective of the finding, its key and evidence */
+	uint32_t order, flow;
+	double waits;
+};
+
+struct slowed {
+	struct carried *carried; /* [count] */
+	uint32_t count;
+};
+
+struct paced {
+	struct slowed *flows; /* [nflows] */
+	uint32_t nflows;
+};
+
+struct paced *
+paced_create(const struct cause_input *in)
+{
+	struct paced *paced = calloc(1, sizeof(*paced));
+
+	if (paced == NULL)
+		return NULL;
+	paced->nflows = in->ev->nflows;
+	paced->flows = calloc((size_t)paced->nflows + 1, sizeof(*paced->flows));
+	if (paced->flows != NULL)
+		return paced;
+	free(paced);
+	return NULL;
+}
+
+void
+paced_destroy(struct paced *paced)
+{
+	for (uint32_t f = 0; paced != NULL && f < paced->nflows; f++)
+		free(paced->flows[f].carried);
+	if (paced != NULL)
+		free(paced->flows);
+	free(paced);
+}
+
+void
+paced_forget(struct paced *paced, uint32_t flow)
+{
+	free(paced->flows[flow].carried);
+	paced->flows[flow] = (struct slowed){ 0 };
+}
+
+/* A finding about a queue, by flow. */
+static bool
+is_of_queue(const struct finding *out)
+{
+	return merge_is(out, FINDING_OF_QUEUES) && !merge_is(out, FINDING_OF_PAUSES | FINDING_OF_LINK) && out->nflows != 0;
+}
+
+/* A finding about a port that pauses without a reason. */
+static bool
+is_of_storm(const struct finding *out)
+{
+	bool receiver = merge_is(out, FINDING_OF_SENDER) && out->nports > 1; /* a slow NIC, by its pauses */
+
+	return receiver || (merge_is(out, FINDING_OF_PAUSES) && merge_is(out, FINDING_OF_FAULT) &&
+			    !merge_is(out, FINDING_OF_CIRCLE) && out->nflows == 0 && out->root_port != EV_NONE);
+}
+
+static const struct prov_port *
+reached(const struct prov_graph *graph, uint32_t port)
+{
+	for (uint32_t p = 0; graph != NULL && p < graph->nreached; p++)
+		if (graph->ports[p].port == port)
+			return &graph->ports[p];
+	return NULL;
+}
+
+/* A switch's queue that grew: a NIC marks nothing. */
+static bool
+may_mark(const struct cause_input *in, const struct prov_port *port)
+{
+	return !in->ev->nodes[in->ev->ports[port->port].node].host && cause_has_queue(in, port);
+}
+
+double
+paced_waits(const struct cause_set *set, uint32_t step, const struct cause_finding *finding, uint32_t culprit)
+{
+	const struct prov_graph *graph = set->in->graphs[step];
+	const struct prov_port *port = reached(graph, finding->out.root_port);
+	double waits = finding->carried[culprit];
+
+	if (port == NULL || !may_mark(set->in, port))
+		return waits;
+	for (uint32_t a = port->first_at; a < port->first_at + port->nats; a++)
+		if (graph->flows[graph->ats[a].flow] == finding->out.flows[culprit])
+			return waits + graph->ats[a].ahead;
+	return waits;
+}
+
+double
+paced_all_waits(const struct cause_set *set, uint32_t step)
+{
+	const struct prov_graph *graph = set->in->graphs[step];
+	double waits = 0;
+
+	for (uint32_t p = 0; graph != NULL && p < graph->nreached; p++) {
+		const struct prov_port *port = &graph->ports[p];
+
+		for (uint32_t a = port->first_at; may_mark(set->in, port) && a < port->first_at + port->nats; a++)
+			waits += graph->ats[a].ahead;
+	}
+	for (uint32_t i = 0; i < set->count; i++)
+		for (uint32_t f = 0; is_of_queue(&set->findings[i].out) && f < set->findings[i].out.nflows; f++)
+			waits += set->findings[i].carried[f];
+	return waits;
+}
+
+/* The finding of a carried culprit, in a step that may not have seen it itself. */
+static struct cause_finding *
+finding_of(struct cause_set *set, uint32_t step, const struct carried *carried)
+{
+	struct finding want = carried->want;
+	struct cause_finding *finding;
+
+	want.collective = set->in->steps[step].collective;
+	finding = merge_find(set, &want, want.key);
+	if (finding != NULL)
+		return finding;
+	finding = merge_make(set, &want, want.key, carried->order);
+	if (finding == NULL || merge_put(set, &finding->out.steps, &finding->out.nsteps, step) == EV_NONE ||
+	    merge_put(set, &finding->out.victims, &finding->out.nvictims, set->in->steps[step].flow) == EV_NONE)
+		return NULL;
+	cause_port(set, finding, want.root_port);
+	cause_time(finding, want.start_ps, want.end_ps);
+	finding->out.evidence = want.evidence;
+	return finding;
+}
+
+void
+paced_carry_in(struct cause_set *set, uint32_t step)
+{
+	const struct slowed *slowed = &set->paced->flows[set->in->steps[step].flow];
+	double paced_ps = cause_ledger_ps(set->in, step, LEDGER_PACED), all = paced_all_waits(set, step);
+
+	for (uint32_t i = 0; i < slowed->count; i++)
+		all += slowed->carried[i].waits;
+	for (uint32_t i = 0; i < slowed->count && paced_ps > 0; i++) {
+		const struct carried *carried = &slowed->carried[i];
+		bool storm = carried->flow == EV_NONE; /* paced_by_storms() has its part */
+		struct cause_finding *finding = storm && all > 0 ? NULL : finding_of(set, step, carried);
+
+		if (storm)
+			continue;
+		if (finding == NULL)
+			return;
+		cause_flow(set, finding, carried->flow, 0);
+		for (uint32_t f = 0; f < finding->out.nflows; f++)
+			if (finding->out.flows[f] == carried->flow)
+				finding->carried[f] += carried->waits;
+		finding->claimed_ps += paced_ps * carried->waits / all;
+	}
+}
+
+/* Did a queue grow at a switch's port that was paused in the step, or is the storm one of a step before? */
+static bool
+made_queue(const struct cause_set *set, uint32_t step, const struct cause_finding *storm)
+{
+	const struct prov_graph *graph = set->in->graphs[step];
+
+	if (!is_of_storm(&storm->out))
+		return false;
+	for (uint32_t p = 0; graph != NULL && p < graph->nreached; p++)
+		if (graph->ports[p].paused && may_mark(set->in, &graph->ports[p]))
+			return true;
+	return storm->claimed_ps <= 0;
+}
+
+void
+paced_by_storms(struct cause_set *set, uint32_t step)
+{
+	double paced_ps = cause_ledger_ps(set->in, step, LEDGER_PACED);
+	uint32_t storms = 0;
+
+	for (uint32_t i = 0; i < set->count; i++)
+		storms += made_queue(set, step, &set->findings[i]);
+	if (storms == 0 || paced_ps <= 0 || paced_all_waits(set, step) > 0)
+		return;
+	for (uint32_t i = 0; i < set->count; i++)
+		if (made_queue(set, step, &set->findings[i]))
+			set->findings[i].paced_ps = paced_ps / storms;
+}
+
+/* @return how many culprits the step's findings about queues have, and those about storms, of which each is one */
+static uint32_t
+count_culprits(const struct cause_set *set)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < set->count; i++)
+		count += is_of_queue(&set->findings[i].out) ? set->findings[i].out.nflows
+							    : is_of_storm(&set->findings[i].out);
+	return count < PACED_MAX_CARRIED ? count : PACED_MAX_CARRIED;
+}
+
+static void
+carry(struct slowed *slowed, const struct cause_finding *finding, uint32_t flow, double waits)
+{
+	const struct finding *out = &finding->out;
+	struct carried *carried = &slowed->carried[slowed->count++];
+
+	*carried = (struct carried){ .order = finding->order, .flow = flow, .waits = waits };
+	carried->want.type = out->type;
+	carried->want.key = out->key;
+	carried->want.root_port = out->root_port;
+	carried->want.start_ps = out->start_ps;
+	carried->want.end_ps = out->end_ps;
+	carried->want.evidence = out->evidence;
+	memcpy(carried->want.root, out->root, sizeof(out->root));
+}
+
+void
+paced_carry_out(struct cause_set *set, uint32_t step)
+{
+	struct slowed *slowed = &set->paced->flows[set->in->steps[step].flow];
+	uint32_t count = count_culprits(set);
+
+	paced_forget(set->paced, set->in->steps[step].flow);
+	/* a generator's queue pair begins each of its flows anew */
+	if (cause_ledger_ps(set->in, step, LEDGER_PACED) <= 0 || count == 0 ||
+	    EV_AT(set->in->ev->collectives, struct rec_collective, set->in->steps[step].collective)->op == COLL_FLOWS)
+		return;
+	slowed->carried = calloc(count, sizeof(*slowed->carried));
+	set->no_memory |= slowed->carried == NULL;
+	for (uint32_t i = 0; i < set->count && slowed->carried != NULL; i++) {
+		const struct finding *out = &set->findings[i].out;
+
+		for (uint32_t f = 0; is_of_queue(out) && f < out->nflows && slowed->count < count; f++)
+			carry(slowed, &set->findings[i], out->flows[f], paced_waits(set, step, &set->findings[i], f));
+		if (set->findings[i].paced_ps > 0 && slowed->count < count)
+			carry(slowed, &set->findings[i], EV_NONE, 0);
+	}
+}

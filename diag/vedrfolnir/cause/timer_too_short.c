@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A retransmission timer without room for a few round trips: the sender took packets for lost, sent them again, and then
+ * received the ACKs of the first copies. Nothing was lost. A timer below the round trip of an idle path ends before any ACK
+ * can arrive: of several copies no ACK shows which it is for, and all that the sender waited and sent again is the timer's.
+ */
+#include "common/array.h"
+#include "common/wire/roce.h"
+#include "diag/vedrfolnir/cause/cause.h"
+
+enum { CLAUSE_LATER, CLAUSE_NEVER };
+static const char *const clauses[] = {
+	[CLAUSE_LATER] =
+		("{step}: its timer ended after {of ms} ms, and ACKs of what it had sent arrived later: sending it "
+		 "again took {ms} ms; --set host.timeout={timer} leaves time for its round trips"),
+	[CLAUSE_NEVER] = ("{step}: its timer ended after {of ms} ms, before an ACK can arrive on an idle path: waiting and "
+			  "sending again took {ms} ms; --set host.timeout={timer} leaves time for its round trips"),
+};
+
+/* Was the timer shorter than a round trip on an idle path, and no loss reported? */
+static bool
+is_below_rtt(const struct cause_input *in, uint32_t step)
+{
+	const struct run_step *s = &in->steps[step];
+
+	return s->waited_ps != 0 && s->waited_ps < s->base_rtt_ps && s->naks == 0 &&
+	       evidence_ledger_ps(in->ev, step, LEDGER_NAK) == 0;
+}
+
+static void
+look(struct cause_set *set, uint32_t step)
+{
+	const struct run_step *s = &set->in->steps[step];
+	bool below = is_below_rtt(set->in, step);
+	double ps =
+		cause_ledger_ps(set->in, step, LEDGER_EARLY) + (below ? cause_ledger_ps(set->in, step, LEDGER_TIMEOUT) : 0);
+	struct cause_finding *finding;
+
+	/* a timer with room for round trips on an idle path is long enough: what made these longer is the cause */
+	if (s->waited_ps > ROCE_TIMER_ROUND_TRIPS * s->base_rtt_ps)
+		return;
+	finding = cause_of_sender(set, step, ps, EV_NONE, set->in->ev->nodes[s->host].name);
+	if (finding != NULL && below)
+		finding->out.evidence.clauses[0] = CLAUSE_NEVER;
+}
+
+const struct cause cause_timer_too_short = {
+	.type = { .key = "timer-too-short",
+		  .title = "retransmission timer too short",
+		  .preposition = "of ",
+		  .badge = "host",
+		  .traits = FINDING_OF_HOST | FINDING_OF_SENDER,
+		  .clauses = clauses,
+		  .nclauses = ARRAY_LEN(clauses) },
+	.look = look,
+};

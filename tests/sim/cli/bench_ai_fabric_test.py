@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""rocelab bench ai-fabric: the rows of a small fabric, their rules, and that the same command resumes; a fabric without PFC fails where
+nothing may be lost; the scenario's own traffic plays no part. The ECN threshold is found to a packet, and one that a port does not have
+is not."""
+import json
+
+from harness import ROCELAB, check, command, scenario_file, scratch
+
+FABRIC = """topology = { kind = "leaf-spine"; leaves = 2; spines = 2; hosts_per_leaf = 4; rate = "100Gbps"; delay = "500ns"; };
+flows = ( { src = "h0"; dst = "h1"; sport = 20001; bytes = "1GB"; } );
+host = { cc = "none"; };
+faults = ( { kind = "loss"; port = "l0:1"; rate = 0.5; } );
+%s
+"""
+OUT = scratch() / "ai"
+
+
+def bench(scenario, *tests, out=OUT):
+    done = command(ROCELAB, "bench", "ai-fabric", scenario, *tests, "--json", "--out", str(out))
+    return {(row["test"], row["value"]): row for row in json.loads(done.stdout)["rows"]}
+
+
+def times():
+    return {path: path.stat().st_mtime_ns for path in OUT.glob("*/*/*/run.json")}
+
+
+path = scenario_file(FABRIC % "")
+rows = bench(path, "incast", "allreduce", "tenants", "link-failure", "deadlock")
+check(sorted(value for test, value in rows if test == "incast") == [2, 4], "as many senders as the fabric has hosts", rows)
+check(all(rows["incast", n]["result"] == "pass" and rows["incast", n]["figure"] > 90 for n in (2, 4)), "an incast loses nothing", rows)
+check(rows["allreduce", 64]["result"] == "pass" and 0.95 < rows["allreduce", 64]["figure"] < 1.05, "a ring on a clean fabric is near its ideal", rows)
+check(rows["tenants", 16]["figure"] >= 0.99, "two tenants are no faster than one", rows)
+check(rows["link-failure", 16]["result"] == "pass" and rows["link-failure", 16]["figure"] > 1, "a failure costs time, and no more", rows)
+check("packets lost within" in rows["link-failure", 16]["note"], "and says what was lost", rows)
+check(rows["deadlock", 16]["result"] == "pass", "no deadlock", rows)
+before = times()
+check(len(before) == 2 + 4 + 3 + 2 + 1, "a folder for each run", before)
+check(bench(path, "incast", "allreduce") == {key: row for key, row in rows.items() if key[0] in ("incast", "allreduce")} and times() == before,
+      "what has run is not run again")
+
+# The first mark, and every packet above it; a search of runs that resumes, too.
+rows = bench(path, "ecn-threshold", "latency", "polarisation", "soak")
+for kilobytes in (100, 1000, 5000):
+    row = rows["ecn-threshold", kilobytes]
+    check(row["result"] == "pass" and 0 < row["figure"] <= 1, f"kmin of {kilobytes} KB: the first mark is less than a packet above it", row)
+for size in (64, 1024, 16384, 131072):
+    row = rows["latency", size]
+    check(row["result"] == "pass" and row["figure"] > 1, f"{size} B: idle is as computed, and load costs time", row)
+check(all(0.25 <= rows["polarisation", n]["figure"] <= 1 for n in (1, 8, 32)), "Jain's index of four uplinks", rows)
+check(rows["soak", 50]["result"] == "pass" and "50 iterations" in rows["soak", 50]["note"], "a soak is steady", rows)
+before = times()
+check(bench(path, "ecn-threshold")["ecn-threshold", 100] == rows["ecn-threshold", 100] and times() == before, "a search is not made again")
+other = scenario_file(FABRIC % 'ports = ( { names = [ "l0:1" ]; ecn = { kmin = "90KB"; kmax = "90KB"; }; } );')
+row = bench(other, "ecn-threshold", out=OUT.parent / "other")["ecn-threshold", 100]
+check(row["result"] == "fail" and row["figure"] < -8, "a port that marks earlier than asked fails", row)
+
+# Bursts: a small buffer pauses earlier than a large one, and does not mark where it pauses.
+figures = {}
+for buffer in ("2MB", "8MB"):
+    small = scenario_file(FABRIC % f'switch = {{ profile = "ns3"; buffer = "{buffer}"; }};')
+    rows = bench(small, "absorption", "ecn-threshold", out=OUT.parent / buffer)
+    check(all(rows["absorption", n]["result"] == "pass" and "PAUSE" in rows["absorption", n]["note"] for n in (2, 4)), "PFC loses nothing", rows)
+    figures[buffer] = rows["absorption", 2]["figure"]
+check(figures["8MB"] > 1.5 * figures["2MB"], "the burst that is absorbed grows with the buffer", figures)
+check(rows["ecn-threshold", 5000]["result"] == "unknown", "a queue that PFC ends before the threshold proves nothing", rows)
+
+lossy = scenario_file(FABRIC % 'switch = { pfc = { enabled = false; }; lossy_queue = "50KB"; };')
+rows = bench(lossy, "incast", "absorption", out=OUT.parent / "lossy")
+check(rows["absorption", 2]["result"] == "fail" and "the first loss" in rows["absorption", 2]["note"], "and bursts, too", rows)
+check(rows["incast", 4]["result"] == "fail", "without PFC an incast loses packets", rows)
+table = command(ROCELAB, "bench", "ai-fabric", path, "incast", "--out", str(OUT)).stdout
+check("no loss, at least 90 %" in table and "pass" in table and "UET" in table, "the table has rules, results and what is not there", table)
+done = command(ROCELAB, "bench", "ai-fabric", path, "nonsense", "--out", str(OUT), expect=2)
+check('"nonsense" is no test' in done.stderr, "a wrong name is refused", done.stderr)

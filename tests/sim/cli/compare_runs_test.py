@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""rocelab compare and list: what differs between runs is named, nothing else; --fail-on is a gate."""
+import json
+import shutil
+
+from cases import fault, small
+from harness import ROCELAB, SLOWER, check, command, rocelab, scratch, sets
+
+
+def compare(*args, expect=0):
+    done = command(ROCELAB, "compare", *args, "--json", expect=expect)
+    return json.loads(done.stdout), done.stderr
+
+
+def same():
+    base, again = rocelab(small()), rocelab(small())
+    (pair,), _ = compare(base.dir, again.dir, "--fail-on", "0%")
+    check(pair["first"] == str(base.dir) and pair["other"] == str(again.dir), "the same: the two runs", pair)
+    for section in ("configuration", "findings", "counters", "ports"):
+        check(pair[section] == [], f"the same: {section}", pair[section])
+    check(all(row["first"] == row["other"] for row in pair["times"]), "the same: times", pair["times"])
+    check({row["what"] for row in pair["times"]} == {"run", "job allgather-0", "collective allgather-0, mean of 1"},
+          "the same: what is timed", pair["times"])
+
+
+def slower():
+    """A storm: the job is slower, its finding is new, ports are paused."""
+    base = rocelab(small())
+    storm = rocelab(small(fault("pfc-storm", port="S:1", start="100us", duration="200us")), *sets(seed=2))
+    pairs, stderr = compare(base.dir, storm.dir, base.dir, "--fail-on", "5%", expect=SLOWER)
+    check(len(pairs) == 2, "slower: a comparison for each further run", len(pairs))
+    there, itself = pairs
+    keys = {row["path"]: (row["first"], row["other"]) for row in there["configuration"]}
+    check(keys["seed"] == ("1", "2") and any(path.startswith("faults.") for path in keys), "slower: keys that differ", keys)
+    times = {row["what"]: row for row in there["times"]}["job allgather-0"]
+    job = storm.run["jobs"][0]
+    check(times["other"] == round((job["end_ns"] - job["start_ns"]) / 1e6, 3) > 1.05 * times["first"], "slower: the job's time", times)
+    new = {(row["type"], row["root"]) for row in there["findings"] if row["is_"] == "new"}
+    check(new == {(f["type"], f["root"]) for f in storm.verdict["findings"]}, "slower: new findings", new)
+    check({row["counter"] for row in there["counters"]} >= {"PAUSE frames", "paused, ns"}, "slower: counters", there["counters"])
+    check(there["ports"] and there["ports"][0]["other_paused_ns"] > 0, "slower: ports", there["ports"])
+    check("job allgather-0 takes" in stderr and "% longer" in stderr, "slower: named", stderr)
+    check(itself["findings"] == [] and itself["configuration"] == [], "slower: the first run beside itself", itself)
+    (back,), _ = compare(storm.dir, base.dir, "--fail-on", "5%")
+    check({row["is_"] for row in back["findings"]} == {"gone"}, "faster: findings are gone", back["findings"])
+    text = command(ROCELAB, "compare", base.dir, storm.dir).stdout
+    check("Findings that are gone or new" in text and "Configuration" in text, "slower: as text", text)
+
+
+def unfinished():
+    base, cut = rocelab(small()), rocelab(small(), *sets(limits__virtual_time="300us"), "--allow-unfinished")
+    _, stderr = compare(base.dir, cut.dir, "--fail-on", "1000%", expect=SLOWER)
+    check("job allgather-0 has no end" in stderr, "unfinished: no end", stderr)
+
+
+def refused():
+    run, odd = rocelab(small()), scratch() / "a %25 ?run#1"
+    shutil.copytree(run.dir, odd)
+    (pair,), _ = compare(run.dir, odd)
+    check(pair["other"] == str(odd), "a folder of any name", pair["other"])
+    for args, text in (((run.dir,), "two runs"), ((run.dir, "/nowhere"), "run.sqlite"), ((run.dir, odd, "--fail-on", "5"), "in percent")):
+        done = command(ROCELAB, "compare", *args, expect=2)
+        check(text in done.stderr, f"refused: {text}", done.stderr)
+    (odd / "run.sqlite").write_bytes(b"SQLite format 3\0" + bytes(2000))
+    check("run.sqlite" in command(ROCELAB, "compare", run.dir, odd, expect=2).stderr, "refused: a damaged store")
+
+
+def listed():
+    top = scratch()
+    for name, args in (("a", ()), ("b", sets(seed=7))):
+        command(ROCELAB, "run", small(), "--out", top / name, *args)
+    (top / "c").mkdir()
+    rows = json.loads(command(ROCELAB, "list", top, "--json").stdout)
+    check([(row["folder"], row["seed"], row["end_reason"]) for row in rows] == [("a", 1, "complete"), ("b", 7, "complete")], "list", rows)
+    check("no rows" in command(ROCELAB, "list", top / "c").stdout, "list: none")
+    command(ROCELAB, "list", "/nowhere", expect=2)
+
+
+if __name__ == "__main__":
+    same()
+    slower()
+    unfinished()
+    refused()
+    listed()

@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""rocelab import sonic: the config_db.json of three switches is a fabric that runs, with SONiC's pools, profiles, maps, ECN and
+watchdog at each port; buffers, qos and pg_profile_lookup.ini may be files of their own; what is wrong is refused with its place."""
+import json
+
+from harness import ROCELAB, check, command, rocelab, scratch
+
+FOLDER = scratch()
+PROFILES = {
+    "pg_lossless_100000_40m_profile": {"pool": "[BUFFER_POOL|ingress_lossless_pool]", "size": "1248", "xon": "2288", "xoff": "60000",
+                                       "dynamic_th": "-1", "xon_offset": "2288"},
+    "ingress_lossy_profile": {"pool": "ingress_lossless_pool", "size": "0", "dynamic_th": "3"},
+    "egress_lossless_profile": {"pool": "egress_lossless_pool", "size": "0", "static_th": "33004032"},
+    "egress_lossy_profile": {"pool": "egress_lossy_pool", "size": "1518", "dynamic_th": "3"},
+}
+BUFFERS = {
+    "BUFFER_POOL": {"ingress_lossless_pool": {"type": "ingress", "mode": "dynamic", "size": "10875072", "xoff": "4194112"},
+                    "egress_lossless_pool": {"type": "egress", "mode": "static", "size": "33004032"},
+                    "egress_lossy_pool": {"type": "egress", "mode": "dynamic", "size": "9243812"}},
+    "BUFFER_PROFILE": PROFILES,
+}
+QOS = {
+    "DSCP_TO_TC_MAP": {"AZURE": {"8": "0", "26": "3", "48": "6"}},
+    "TC_TO_QUEUE_MAP": {"AZURE": {str(i): str(i) for i in range(8)}},
+    "TC_TO_PRIORITY_GROUP_MAP": {"AZURE": {str(i): "3" if i == 3 else "0" for i in range(8)}},
+    "SCHEDULER": {"scheduler.0": {"type": "DWRR", "weight": "14"}, "scheduler.1": {"type": "STRICT"}},
+    "WRED_PROFILE": {"AZURE_LOSSLESS": {"ecn": "ecn_all", "green_min_threshold": "250000", "green_max_threshold": "2097152",
+                                        "green_drop_probability": "5"}},
+}
+
+
+def switch(name, neighbors, **more):
+    """A config_db.json. neighbors: port to (name, port)."""
+    ports = list(neighbors)
+    config = {
+        "DEVICE_METADATA": {"localhost": {"hostname": name, "type": "LeafRouter"}},
+        "PORT": {port: {"lanes": "1", "speed": "100000", "mtu": "9100", "admin_status": "up"} for port in ports},
+        "DEVICE_NEIGHBOR": {port: {"name": peer, "port": end} for port, (peer, end) in neighbors.items()},
+        "CABLE_LENGTH": {"AZURE": {port: "40m" for port in ports}},
+        "BUFFER_PG": {f"{port}|3": {"profile": "[BUFFER_PROFILE|pg_lossless_100000_40m_profile]"} for port in ports},
+        "BUFFER_QUEUE": {",".join(ports) + "|3": {"profile": "egress_lossless_profile"},
+                         ",".join(ports) + "|0-2": {"profile": "egress_lossy_profile"}},
+        "QUEUE": {f"{port}|{queue}": fields for port in ports
+                  for queue, fields in (("3", {"scheduler": "scheduler.0", "wred_profile": "[WRED_PROFILE|AZURE_LOSSLESS]"}),
+                                        ("6", {"scheduler": "scheduler.1"}))},
+        "PORT_QOS_MAP": {port: {"pfc_enable": "3", "dscp_to_tc_map": "[DSCP_TO_TC_MAP|AZURE]", "tc_to_queue_map": "AZURE",
+                                "tc_to_pg_map": "AZURE"} for port in ports},
+        "PFC_WD": {"GLOBAL": {"POLL_INTERVAL": "200"}, **{port: {"action": "drop", "detection_time": "200", "restoration_time": "400"}
+                                                       for port in ports}},
+        **more,
+    }
+    return {table: rows for table, rows in config.items() if rows is not None}
+
+
+def fabric(**of_leaf1):
+    """Two leaves of two hosts each, and a spine."""
+    leaf0 = {"Ethernet0": ("server0", "eth0"), "Ethernet4": ("server1", "eth0"), "Ethernet16": ("spine", "Ethernet0")}
+    leaf1 = {"Ethernet0": ("server2", "eth0"), "Ethernet4": ("server3", "eth0"), "Ethernet16": ("spine", "Ethernet4")}
+    spine = {"Ethernet0": ("leaf0", "Ethernet16"), "Ethernet4": ("leaf1", "Ethernet16")}
+    return {"leaf0": switch("leaf0", leaf0), "leaf1": switch("leaf1", leaf1, **of_leaf1), "spine": switch("spine", spine)}
+
+
+def write(name, content):
+    path = FOLDER / name
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return str(path)
+
+
+def files(configs, *more):
+    return [write(f"{name}.json", config) for name, config in configs.items()] + list(more)
+
+
+def imported(*args):
+    out = FOLDER / "fabric.cfg"
+    done = command(ROCELAB, "import", "sonic", *args, "--out", str(out))
+    return out.read_text(), done.stderr
+
+
+def refused(what, *args):
+    done = command(ROCELAB, "import", "sonic", *args, expect=2)
+    check(what in done.stderr, f"refused: {what[:60]}", done.stderr)
+
+
+def runs(text, *sets):
+    path = FOLDER / "fabric.cfg"
+    path.write_text(text)
+    run = rocelab(str(path), *(word for setting in sets for word in ("--set", setting)))
+    check(all(i["holds"] for i in run.run["invariants"]), "it runs, and loses nothing unaccounted for", run.run["invariants"])
+    return run
+
+
+BASE = [write("buffers.json", BUFFERS), write("qos.json", QOS)]
+text, _ = imported(*files(fabric(), *BASE))
+for part in ('"leaf0 server0 100000Mbps 200000ps"', '"leaf0 spine 100000Mbps 200000ps"', 'names = [ "spine" ]',
+             'name = "ingress_lossless_pool"; type = "ingress"; mode = "dynamic"; size = 10875072L; xoff = 4194112L;',
+             'size = 1248L; xon = 2288L; xon_offset = 2288L; xoff = 60000L; dynamic_th = -1;',
+             'buffer_pg = ( "3 pg_lossless_100000_40m_profile" );', '"1 egress_lossy_profile", "2 egress_lossy_profile"',
+             "{ class = 3; kmin = 250000L; kmax = 2097152L; pmax = 0.05; }", 'class_map = [ "24:3" ];', 'weights = [ "3:14" ];',
+             'strict = [ "6" ]', 'detection_time = "200ms"; restoration_time = "400ms"; action = "drop";', "mtu = 9100;"):
+    check(part in text, f"the scenario has {part[:50]}", text)
+check("server3" in text and text.count("Mbps") == 6, "four hosts, six cables", text)
+plain = runs(text)
+check(not any(plain.run["drops"].values()), "the fabric is lossless", plain.run["drops"])
+
+# A leaf whose map leads RoCE data into best effort, and one port with other buffers.
+wrong = fabric(DSCP_TO_TC_MAP={"AZURE": {"26": "0"}})
+wrong["spine"]["BUFFER_PG"]["Ethernet4|3"] = {"profile": "ingress_lossy_profile"}
+text, _ = imported(*files(wrong, *BASE))
+check('class_map = [ "24:1" ];' in text and text.count('class_map = [ "24:3" ];') == 3, "one leaf has another map", text)
+check('names = [ "spine:2" ];' in text and 'buffer_pg = ( "3 ingress_lossy_profile" );' in text, "one port has another profile", text)
+path = write("wrong.cfg", text)
+found = command(ROCELAB, "topo", "check", path).stdout
+check("class-map-lossy" in found and "headroom-short" in found, "topo check warns of both", found)
+
+# A DSCP whose queue has no PFC, where another's has.
+_, warned = imported(*files(fabric(DSCP_TO_TC_MAP={"AZURE": {"26": "1", "3": "3"}}), *BASE))
+check("leaf1.json: PORT_QOS_MAP.Ethernet0: DSCP 26, of RoCE data, is in queue 1, which has no PFC" in warned and "--dscp 3" in warned,
+      "a DSCP in a queue without PFC causes a warning", warned)
+_, warned = imported(*files(fabric(), *BASE))
+check(warned == "", "and one with PFC none", warned)
+
+# Headroom by pg_profile_lookup.ini, where BUFFER_PG has none.
+ini = write("pg_profile_lookup.ini", "# speed cable size xon xoff threshold xon_offset\n100000 5m 1248 2288 35000 -3 2288\n"
+            "100000 40m 1248 2288 61000 -3 2288\n")
+bare = {"leaf0": switch("leaf0", {"Ethernet0": ("a", ""), "Ethernet4": ("b", "")}, BUFFER_PG=None)}
+text, _ = imported(*files(bare, *BASE, ini))
+check('name = "pg_lossless_100000_40m_profile"' in text and "xoff = 60000L" in text, "a profile of its own name stays", text)
+more = json.loads(json.dumps(BUFFERS))
+del more["BUFFER_PROFILE"]["pg_lossless_100000_40m_profile"]
+text, _ = imported(*files(bare, write("fewer.json", more), BASE[1], ini))
+check("xoff = 61000L; dynamic_th = -3;" in text, "else it is made of the row", text)
+runs(text)
+text, warned = imported(*files({"leaf0": switch("leaf0", {"Ethernet0": ("a", ""), "Ethernet4": ("b", "")}, BUFFER_PG=None, BUFFER_QUEUE=None,
+                                                DEVICE_NEIGHBOR=None)}, BASE[1], ini))
+check('"100000Mbps 5m 35000"' in text and "leaf0-Ethernet4" in text and "a separate host" in warned,
+      "without pools rows are headrooms; without neighbors each port has a host", (text, warned))
+runs(text)
+
+# What cannot be.
+broken = fabric()
+broken["leaf0"]["PORT"]["Ethernet0"]["speed"] = "fast"
+refused('leaf0.json: PORT.Ethernet0.speed: found "fast"; 0 to 10000000 would be right', *files(broken, *BASE))
+broken = json.loads(json.dumps(BUFFERS))
+broken["BUFFER_PROFILE"]["egress_lossy_profile"]["pool"] = "none"
+refused('broken.json: BUFFER_PROFILE.egress_lossy_profile.pool: found "none"', *files(fabric(), write("broken.json", broken), BASE[1]))
+broken = fabric()
+broken["leaf1"]["BUFFER_PG"]["Ethernet0|3"] = {"profile": "none"}
+refused('leaf1.json: BUFFER_PG.Ethernet0|3.profile: found "none"; the name of a BUFFER_PROFILE would be right', *files(broken, *BASE))
+broken = fabric()
+broken["spine"]["PORT"]["Ethernet4"]["speed"] = "400000"
+refused("leaf1.json: PORT.Ethernet16.speed: found 100000; 400000, as its other end has", *files(broken, *BASE))
+broken = fabric()
+broken["leaf1"]["DEVICE_NEIGHBOR"]["Ethernet16"]["port"] = "Ethernet0"
+refused("the port of spine leads to leaf0", *files(broken, *BASE))
+refused("a config_db.json for each switch would be right", BASE[0])
+refused("pg_profile_lookup.ini:1: \"speed cable size xon xoff threshold [xon_offset]\"", write("pg_profile_lookup.ini", "100000 5 1 2 3 4\n"))
+refused("half.json:1: ", write("half.json", '{"PORT": '))
+refused("bad.json:1: duplicate object key", write("bad.json", '{"PORT": {}, "PORT": {}}'))
+refused("--dscp 99: 0 to 63 would be right", "--dscp", "99", BASE[0])

@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""rocelab eval hardware: published rows beside ours, senders that keep their links busy, runs that are kept."""
+import json
+import os
+
+from harness import ROCELAB, check, command, scratch
+
+
+def study(out, *args, expect=0):
+    return command(ROCELAB, "eval", "hardware", *args, "--out", out, expect=expect)
+
+
+def rows_of(kept, name):
+    experiment = next(experiment for experiment in kept["experiments"] if experiment["name"] == name)
+    return {row["senders"]: row for row in experiment["rows"]}
+
+
+out = scratch()
+args = ("victim", "permutation", "--seeds", 1, "--duration", 4)
+reported = study(out, *args).stdout
+kept = json.loads((out / "hardware.json").read_text())
+check({experiment["name"] for experiment in kept["experiments"]} == {"victim", "permutation"}, "only what was asked for")
+victim, permutation = rows_of(kept, "victim"), rows_of(kept, "permutation")
+check(all(len(row["values"]) == 8 for row in permutation.values()), "eight flows of a permutation", permutation)
+check(all(len(row["values"]) == 1 for row in victim.values()), "one victim", victim)
+check(victim["pfc-1qp"]["published_range"] == [30, 100] and "30 to 100" in reported, "the published range is beside it", reported)
+check(min(permutation["sprayed"]["values"]) > 380, "sprayed flows all have their links", permutation["sprayed"])
+check(min(permutation["pfc-1qp"]["values"]) < 0.6 * 390, "hashed flows collide", permutation["pfc-1qp"])
+check(victim["pfc-1qp"]["values"][0] < 300, "an incast harms the victim under PFC", victim["pfc-1qp"])
+for senders in "pfc-1qp", "pfc-8qp", "dcqcn-1qp", "dcqcn-8qp":
+    lines = [line.split(",") for line in (out / "victim" / senders / "1" / "flows.csv").read_text().splitlines()[1:]]
+    gbps = sum(int(line[6]) for line in lines if line[2] == "h0") * 8 / 4e6
+    check(250 < gbps <= 400, f"{senders}: the target's link is busy", gbps)
+
+made = {path: path.stat().st_mtime_ns for path in out.glob("*/*/*/run.json")}
+check(len(made) == 10, "a folder a run", sorted(made))
+study(out, *args)
+check(all(path.stat().st_mtime_ns == at for path, at in made.items()), "kept runs are not made again")
+os.unlink(next(iter(made)))
+check(study(out, *args).stdout == reported, "what is missing is made again, and is the same")
+check("is no experiment" in study(scratch(), "vitcim", expect=2).stderr, "an unknown experiment is refused")

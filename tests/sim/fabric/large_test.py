@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs beyond 16 bits and 1,024 ranks: nodes, flows of a run, ranks of a job, whose sums are of integers."""
+
+import csv
+
+from harness import ROCELAB, SANITIZED, check, command, long_run, rocelab, scenario_file
+
+RATE = 'rate = "400Gbps"; delay = "1us";'
+
+
+def check_run(run, name):
+    check(run.run["end_reason"] == "complete" and all(i["holds"] for i in run.run["invariants"]), f"{name}: it is sound",
+          run.run["invariants"])
+
+
+def leaves(count, hosts=64, spines=4):
+    return 'topology = { kind = "leaf-spine"; leaves = %d; spines = %d; hosts_per_leaf = %d; %s };\n' % (
+        count, spines, hosts, RATE)
+
+
+def many_ranks():
+    """2,048 ranks of one job add up floats, as integers: more contributions than floats hold exactly."""
+    done = rocelab(scenario_file(leaves(32) + """collectives = ( { op = "allreduce"; algorithm = "halving-doubling";
+        type = "float32"; payload = "real"; bytes = "16KB"; } );
+exporter = { budget = "60GB"; };
+"""))
+    check_run(done, "2048 ranks")
+    check(done.wrong() == ["0"], "2048 ranks: no element of any vector is wrong", done.stdout)
+    with open(done.dir / "steps.csv", encoding="ascii") as rows:
+        steps = list(csv.DictReader(rows))
+    check(len(steps) == 2048 * 22 and len({row["rank"] for row in steps}) == 2048, "2048 ranks: 22 steps each", len(steps))
+
+
+def many_flows():
+    """An AllToAll of 260 ranks: 67,340 flows, each with its own path, as many notifications."""
+    done = rocelab(scenario_file(leaves(10, 26) + """collectives = ( { op = "alltoall"; algorithm = "pairwise";
+        type = "int32"; payload = "real"; bytes = "266240B"; } );
+exporter = { budget = "60GB"; };
+"""))
+    check_run(done, "67340 flows")
+    check(done.wrong() == ["0"], "67340 flows: no element of any vector is wrong", done.stdout)
+    with open(done.dir / "steps.csv", encoding="ascii") as rows:
+        sent = sum(1 for row in csv.DictReader(rows) if row["src"] != row["dst"])
+    check(sent == 260 * 259, "67340 flows: a step each", sent)
+
+
+def tree(hosts, a_leaf=120, a_spine=100):
+    """Leaves below spines below one root."""
+    nleaves = -(-hosts // a_leaf)
+    nspines = -(-nleaves // a_spine)
+    switches = [f"l{i}" for i in range(nleaves)] + [f"s{i}" for i in range(nspines)] + ["root"]
+    links = ([f"h{i} l{i // a_leaf}" for i in range(hosts)] + [f"l{i} s{i // a_spine}" for i in range(nleaves)] +
+             [f"s{i} root" for i in range(nspines)])
+    return 'topology = {{ kind = "explicit"; {} hosts = [ {} ]; switches = [ {} ]; links = ( {} ); }};\n'.format(
+        RATE, *(", ".join(f'"{name}"' for name in names) for names in ([f"h{i}" for i in range(hosts)], switches, links)))
+
+
+def many_nodes():
+    """16,640 hosts: the last one's address and place are its own."""
+    done = rocelab(scenario_file(tree(16640) + """collectives = ( { op = "allreduce"; algorithm = "ring"; type = "int32";
+        payload = "real"; bytes = "64KB"; ranks = [ "h0", "h16383", "h16639" ]; } );
+"""))
+    check_run(done, "16640 hosts")
+    check(done.wrong() == ["0"], "16640 hosts: no element of any vector is wrong", done.stdout)
+    with open(done.dir / "steps.csv", encoding="ascii") as rows:
+        ends = {row["src"] for row in csv.DictReader(rows)}
+    check(ends == {"h0", "h16383", "h16639"}, "16640 hosts: they send", ends)
+
+
+def memory_refuses():
+    """Limits are memory: a run that takes more is refused before anything is made of it."""
+    done = command(ROCELAB, "run", scenario_file(tree(16640) + """collectives = ( { op = "allreduce"; algorithm = "ring";
+        bytes = "64MB"; } );
+"""), expect=2)
+    check("limits.memory" in done.stderr and "16640 ranks x 33278 steps" in done.stderr, "a ring of 16640 ranks", done.stderr)
+
+
+many_nodes()
+memory_refuses()
+if not SANITIZED or long_run("more than 1,024 ranks, and 65,534 flows, under sanitizers"):
+    many_ranks()
+    many_flows()

@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The twin: costs of a verdict by runs of a scenario that is inferred from records.bin and nothing else."""
+import json
+import re
+import shutil
+
+from harness import ROCELAB, SCENARIOS, check, command, rocelab, scenario_file, scratch, reported, sets
+
+FABRIC = """topology = { kind = "leaf-spine"; leaves = 2; spines = 1; hosts_per_leaf = 4; rate = "100Gbps"; delay = "1us"; };
+telemetry = { epoch = "100us"; late_looks = true; };
+switch = { profile = "ns3"; };
+host = { profile = "ns3"; };
+collectives = ( { name = "ring"; step_bytes = "4MB"; ranks = [ "h0", "h4", "h1", "h5" ]; sport = 10000; } );
+"""
+STORM = 'faults = ( { kind = "pfc-storm"; port = "l0:1"; start = "300us"; duration = "400us"; } );\n'
+FLOW = 'flows = ( { src = "h2"; dst = "h4"; sport = 20000; bytes = "8MB"; start = "200us"; } );\n'
+
+
+def twin_of(scenario, name):
+    """Runs it, and blames by the twin in a folder that has records.bin alone. (verdict, twin, that folder)"""
+    run, alone = rocelab(scenario), scratch() / name
+    alone.mkdir()
+    shutil.copy(run.dir / "records.bin", alone)
+    command(ROCELAB, "diagnose", alone, "--blame", "twin")
+    return json.loads((alone / "verdict.json").read_text()), json.loads((alone / "twin.json").read_text()), alone
+
+
+def truth_of(scenario, name):
+    out = scratch() / f"{name}-blame"
+    command(ROCELAB, "blame", scenario, "--out", out)
+    return {row["name"]: row for row in json.loads((out / "blame.json").read_text())["suspects"]}
+
+
+def one_cause(name, text, suspect):
+    scenario = scenario_file(FABRIC + text, f"{name}.cfg")
+    verdict, twin, folder = twin_of(scenario, name)
+    job = twin["jobs"][0]
+    check(job["usable"] and job["error"] < 0.05 and job["steps_error"] < 0.1, f"{name}: the base run is near", job["error"])
+    rows = {row["name"]: row for row in job["suspects"]}
+    real = truth_of(scenario, name)[suspect]["shapley_ns"]
+    check(abs(rows[suspect]["cost_ns"] - real) < 0.15 * real, f"{name}: the cost is the real one",
+          f"{rows[suspect]['cost_ns']} of {real}")
+    check(rows[suspect]["word"] == "cost", f"{name}: it is a cause", rows[suspect]["word"])
+    costly = [f for f in verdict["findings"] if f["cost_from"] == "twin" and not f["without_effect"]]
+    claimed = sum(f["explained_ns"] for f in costly)
+    check(abs(claimed - rows[suspect]["cost_ns"]) < 10, f"{name}: findings share it out", claimed)
+    check("by the twin" in (folder / "report.txt").read_text(), f"{name}: the report says whose figures they are")
+    return folder
+
+
+def flows_are_counted(folder):
+    """Switches count a foreign flow from its first packet to its last, whenever they were asked."""
+    text = (folder / "twin.cfg").read_text()
+    found = re.search(r"sport = 20000; dport = 4791; bytes = (\d+)L; start = \"([0-9.]+)ns\"", text)
+    check(found and 0 <= int(found[1]) - 8000000 < 1024, "the twin's flow has the real one's bytes", found and found[1])
+    check(0 <= float(found[2]) - 200000 < 2000, "and its start", found[2])
+
+
+def runs_by_itself(folder):
+    run = rocelab(folder / "twin.cfg")
+    check(run.run["end_reason"] == "complete", "the twin's scenario runs by itself", run.run["end_reason"])
+
+
+def estimates_are_named():
+    scenario = scenario_file(FABRIC + STORM, "estimate.cfg")
+    run = rocelab(scenario)
+    check({f["cost_from"] for f in run.findings()} == {"estimate"}, "without a twin every cost is an estimate")
+    done = command(ROCELAB, "diagnose", run.dir, "--blame", "guess", expect=2)
+    check("estimate, twin or auto" in reported(done), "another word is refused", reported(done))
+
+
+def jobs_of_a_run():
+    ns3 = sets(switch__profile='"ns3"', host__profile='"ns3"')
+    run = rocelab(SCENARIOS / "two-jobs.cfg", "--blame", "auto", *ns3)
+    jobs = {job["name"]: job for job in run.json("twin.json")["jobs"]}
+    check(all(job["error"] < 0.03 for job in jobs.values()) and len(jobs) == 2, "two jobs, both near",
+          {name: job["error"] for name, job in jobs.items()})
+    check(jobs["train"]["suspects"][0]["name"] == "job@shuffle", "each is the other's suspect")
+
+
+def chance_is_averaged():
+    """Marks by chance decide how jobs that share a queue fare: a run is one draw of many."""
+    run = rocelab(SCENARIOS / "two-jobs.cfg", "--blame", "twin")
+    twin = run.json("twin.json")
+    check(twin["draws"] == 8 and all(job["chance"] > 0.02 for job in twin["jobs"]), "draws of chance differ", twin["jobs"])
+    check(all(job["usable"] for job in twin["jobs"]), "and the run is one of them",
+          [(job["error"], job["chance"]) for job in twin["jobs"]])
+    suspect = twin["jobs"][0]["suspects"][0]
+    check(0 < suspect["standard_error_ns"] < suspect["cost_ns"] / 2, "costs have standard errors", suspect)
+
+
+storm = one_cause("storm", STORM, "pfc-storm@l0:1")
+flows_are_counted(one_cause("flow", FLOW, "h2->h4/20000>4791"))
+runs_by_itself(storm)
+estimates_are_named()
+jobs_of_a_run()
+chance_is_averaged()

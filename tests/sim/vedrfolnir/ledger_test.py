@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The sender's ledger: it adds up in every run, and what it shows by itself is named where it is."""
+from harness import check, rocelab, scenario_file, sets
+
+STAR = """topology = { kind = "explicit"; rate = "%s"; delay = "1us"; hosts = [ "a", "b", "c" ]; switches = [ "s" ];
+  links = ( "a s", "b s%s", "c s" ); };
+"""
+SEND = """collectives = ( { op = "sendrecv"; algorithm = "linear"; bytes = "%s"; ranks = [ "a", "b" ]; pairs = [ "0 1" ]; } );
+"""
+
+
+def star(text, rate="100Gbps", cable=""):
+    run = rocelab(scenario_file(STAR % (rate, cable) + text), *sets(switch__profile='"ns3"', host__profile='"ns3"'))
+    ledgers = next(i for i in run.run["invariants"] if i["name"] == "ledgers")
+    check(ledgers["holds"] and ledgers["text"].endswith("exactly"), "ledgers add up to the picosecond", ledgers)
+    return run
+
+
+def only(run, kind, root, what):
+    check([(f["type"], f["root"]) for f in run.findings()] == [(kind, root)], what, run.findings())
+    return run.findings()[0]
+
+
+def explained(run, least, what):
+    network = run.verdict["network"]
+    part = network["explained_ns"] / network["lost_ns"]
+    check(part >= least, f"{what}: {part:.1%} of the lost time is explained", network)
+
+
+def a_nic_below_its_line_rate():
+    run = star(SEND % "4MB" + 'faults = ( { kind = "pcie-downgrade"; port = "a:1"; generation = 3; lanes = 8; } );')
+    only(run, "host-limited", "a:1", "a NIC with half of its lanes is named at its port")
+    explained(run, 0.99, "a NIC below its line rate")
+    check(run.verdict["network"]["word"] == "innocent", "and the network is innocent", run.verdict["network"])
+
+
+def a_timer_below_the_round_trip():
+    run = star(SEND % "10MB" + 'host = { timeout = "1ms"; };', rate="10Gbps", cable=" 10Gbps 2ms")
+    found = only(run, "timer-too-short", "a", "a timer of 1 ms on a path of 4 ms is named")
+    check("--set host.timeout=" in found["evidence"], "with what mends it", found["evidence"])
+    explained(run, 0.99, "a timer below the round trip")
+
+
+def slowed_by_a_crowd():
+    """A burst is over long before the sender that it slowed is back at its rate: in this step and the next."""
+    flows = ", ".join(f'{{ src = "h{h}"; dst = "h0"; sport = {20000 + h}; bytes = "400KB"; start = "50us"; }}' for h in (2, 3, 4, 5, 6, 10, 11))
+    run = rocelab(scenario_file(f"""seed = 1;
+topology = {{ kind = "leaf-spine"; leaves = 2; spines = 1; hosts_per_leaf = 8; rate = "100Gbps"; delay = "1us"; uplink_rate = "400Gbps"; }};
+switch = {{ profile = "ns3"; }};
+host = {{ profile = "ns3"; }};
+collectives = ( {{ op = "allgather"; algorithm = "ring"; step_bytes = "4MB"; ranks = [ "h0", "h8", "h1", "h9" ]; }} );
+flows = ( {flows} );"""))
+    first = run.findings()[0]
+    check((first["type"], first["root"]) == ("incast", "l0:1"), "the incast is the cause", run.findings())
+    explained(run, 0.95, "pacing after an incast")
+
+
+def full_queues():
+    """Two flows share a queue of a class without PFC: what it drops of one was pushed out by the other."""
+    flows = ", ".join(f'{{ src = "{src}"; dst = "b"; sport = {20001 + i}; bytes = "20MB"; }}' for i, src in enumerate("ac"))
+    run = star(f"""switch = {{ pfc = {{ enabled = false; }}; ecn = {{ enabled = false; }}; lossy_queue = "256KiB"; }};
+host = {{ cc = "none"; window = "2MB"; mtu = 1024; }};
+flows = ( {flows} );""", rate="25Gbps")
+    found = run.findings("tail-drop")
+    check(found and {f["root"] for f in found} == {"s:2"}, "tail drops, at the port", run.findings())
+    check(all(f["flows"] and not f["fault"] for f in found), "with who filled it; a load, no fault", found)
+    check(not run.findings("packet-loss") and not run.findings("blackhole"), "and nothing else lost them", run.findings())
+
+
+def a_cable_below_its_line_rate():
+    """Frames take longer on the wire of the sender's NIC; what is sent again there as well."""
+    run = star(SEND % "4MB" + '''faults = ( { kind = "link-rate"; port = "a:1"; rate = "40Gbps"; start = "50us"; duration = "200us"; },
+  { kind = "loss"; port = "a:1"; rate = 0.001; } );''')
+    found = run.findings("link-rate")
+    check([f["root"] for f in found] == ["s:1"] and not run.findings("host-limited"), "a slow cable is named, not its NIC", run.findings())
+
+
+a_cable_below_its_line_rate()
+a_nic_below_its_line_rate()
+a_timer_below_the_round_trip()
+slowed_by_a_crowd()
+full_queues()

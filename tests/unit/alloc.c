@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Allocations of the programs under test, which the linker sends here (--wrap, tests/unit/meson.build). Those of shared
+ * libraries stay theirs.
+ */
+#include "tests/unit/alloc.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+static _Thread_local uint64_t left; /* allocations up to the one that is refused; 0: none is */
+static _Thread_local bool refused;
+
+void
+alloc_refuse(uint64_t nth)
+{
+	left = nth;
+	refused = false;
+}
+
+bool
+alloc_was_refused(void)
+{
+	bool was = refused;
+
+	alloc_refuse(0);
+	return was;
+}
+
+static bool
+is_refused(void)
+{
+	if (left == 0 || --left != 0)
+		return false;
+	refused = true;
+	errno = ENOMEM;
+	return true;
+}
+
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t count, size_t bytes);
+void *__real_realloc(void *old, size_t bytes);
+char *__real_strdup(const char *text);
+char *__real_strndup(const char *text, size_t cap);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
+void *__wrap_realloc(void *old, size_t bytes);
+char *__wrap_strdup(const char *text);
+char *__wrap_strndup(const char *text, size_t cap);
+int __wrap_asprintf(char **text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+void *
+__wrap_malloc(size_t bytes)
+{
+	return is_refused() ? NULL : __real_malloc(bytes);
+}
+
+void *
+__wrap_calloc(size_t count, size_t bytes)
+{
+	return is_refused() ? NULL : __real_calloc(count, bytes);
+}
+
+void *
+__wrap_realloc(void *old, size_t bytes)
+{
+	return is_refused() ? NULL : __real_realloc(old, bytes);
+}
+
+char *
+__wrap_strdup(const char *text)
+{
+	return is_refused() ? NULL : __real_strdup(text);
+}
+
+char *
+__wrap_strndup(const char *text, size_t cap)
+{
+	return is_refused() ? NULL : __real_strndup(text, cap);
+}
+
+int
+__wrap_asprintf(char **text, const char *fmt, ...)
+{
+	va_list ap;
+	int length;
+
+	if (is_refused())
+		return -1;
+	va_start(ap, fmt);
+	length = vasprintf(text, fmt, ap);
+	va_end(ap);
+	return length;
+}

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Files of switches that run SONiC: what the scenario has of them, and what is refused, with its place. */
+#include <errno.h>
+
+#include "collectives/import/sonic.h"
+#include "common/array.h"
+#include "tests/unit/alloc.h"
+#include "tests/unit/collectives/import_rig.h"
+#include "tests/unit/unit.h"
+
+#define PORTS                                                                                                              \
+	"\"DEVICE_METADATA\": {\"localhost\": {\"hostname\": \"l0\"}}, "                                                   \
+	"\"PORT\": {\"Ethernet16\": {\"speed\": \"100000\"}, \"Ethernet8\": {\"speed\": 400000, \"admin_status\": "        \
+	"\"up\"}, "                                                                                                        \
+	"\"Ethernet0\": {\"speed\": \"100000\", \"admin_status\": \"down\"}}, "                                            \
+	"\"DEVICE_NEIGHBOR\": {\"Ethernet8\": {\"name\": \"a\"}, \"Ethernet16\": {\"name\": \"b\"}, "                      \
+	"\"Ethernet0\": {\"name\": \"c\"}}, "
+#define POOLS                                                                                                              \
+	"\"BUFFER_POOL\": {\"ingress_lossless_pool\": {\"type\": \"ingress\", \"mode\": \"dynamic\", \"size\": "           \
+	"\"1000000\"}, "                                                                                                   \
+	"\"e\": {\"type\": \"egress\", \"mode\": \"static\", \"size\": 2000000}}, "                                        \
+	"\"BUFFER_PROFILE\": {\"p\": {\"pool\": \"ingress_lossless_pool\", \"size\": \"50000\", \"xon\": 9000, \"xoff\": " \
+	"\"40000\", "                                                                                                      \
+	"\"dynamic_th\": \"-9\"}, \"q\": {\"pool\": \"[BUFFER_POOL|e]\", \"size\": 0, \"static_th\": \"2000000\"}}, "
+#define MAPS                                                                                                               \
+	"\"DSCP_TO_TC_MAP\": {\"M\": {\"26\": \"4\", \"10\": \"0\"}}, "                                                    \
+	"\"PORT_QOS_MAP\": {\"Ethernet8,Ethernet16\": {\"pfc_enable\": \"3,4\", \"dscp_to_tc_map\": \"M\"}}, "
+
+/* @return the scenario of a file, and of rows (NULL: none); NULL with err set */
+static char *
+run(const char *text, const char *ini, uint32_t dscp, struct err *err)
+{
+	char paths[2][256], *out = NULL;
+	const char *files[] = { paths[0], paths[1] };
+	const struct sonic_files sonic = { .paths = files, .count = ini != NULL ? 2 : 1, .dscp = dscp };
+	size_t length;
+	FILE *to = open_memstream(&out, &length);
+	int rc;
+
+	snprintf(paths[0], sizeof(paths[0]), "%s", write_file("config.json", text, strlen(text)));
+	if (ini != NULL)
+		snprintf(paths[1], sizeof(paths[1]), "%s", write_file("lookup.ini", ini, strlen(ini)));
+	assert_non_null(to);
+	rc = sonic_import(&sonic, to, err);
+	assert_int_equal(fclose(to), 0);
+	unlink(paths[0]);
+	if (ini != NULL)
+		unlink(paths[1]);
+	if (rc == 0)
+		return out;
+	free(out);
+	assert_true(err->text[0] != '\0');
+	return NULL;
+}
+
+static void
+has(const char *text, const char *part)
+{
+	if (strstr(text, part) == NULL)
+		fail_msg("no %s in\n%s", part, text);
+}
+
+static void
+a_switch_is_a_scenario(void **state)
+{
+	struct err err = { 0 };
+	char *text = run("{ " PORTS POOLS MAPS
+			 "\"BUFFER_PG\": {\"Ethernet8,Ethernet16|3-4\": {\"profile\": \"[BUFFER_PROFILE|p]\"}}, "
+			 "\"BUFFER_QUEUE\": {\"Ethernet16|3\": {\"profile\": \"q\"}}, "
+			 "\"CABLE_LENGTH\": {\"AZURE\": {\"Ethernet8\": \"300m\"}} }",
+			 NULL, SONIC_DSCP, &err);
+
+	(void)state;
+	if (text == NULL)
+		fail_msg("%s", err.text);
+	/* Ports in the order of their numbers; one that is down has no cable. */
+	has(text, "\"l0 a 400000Mbps 1500000ps\",\n    \"l0 b 100000Mbps 200000ps\"\n");
+	assert_null(strstr(text, "\"c\""));
+	has(text,
+	    "size = 10000L; xon = 9000L; xon_offset = 0L; xoff = 40000L; dynamic_th = -8;"); /* headroom is beside it */
+	has(text, "buffer_pg = ( \"3 p\", \"4 p\" );\n    buffer_queue = ( );");
+	has(text, "names = [ \"l0:2\" ];\n    buffer_pg = ( \"3 p\", \"4 p\" );\n    buffer_queue = ( \"3 q\" );");
+	has(text, "host = { data_prio = 4; };");
+	has(text, "class_map = [ \"32:4\" ];");
+	free(text);
+	/* Another DSCP is in best effort, which class 1 stands for. */
+	text = run("{ " PORTS MAPS "\"X\": {} }", NULL, 10, &err);
+	assert_non_null(text);
+	has(text, "class_map = [ \"24:1\" ];");
+	has(text, "pfc = { enabled = true; asymmetric = false; priorities = [ \"3\", \"4\" ]; };");
+	assert_null(strstr(text, "buffer_pool"));
+	free(text);
+}
+
+static void
+rows_are_profiles_or_headroom(void **state)
+{
+	static const char ini[] =
+		"# speed cable size xon xoff threshold\n\n400000 40m 9000 8000 70000 0\n100000 40m 9000 8000 "
+		"50000 -2 1000\n";
+	struct err err = { 0 };
+	char *text = run("{ " PORTS POOLS MAPS "\"BUFFER_PG\": {\"Ethernet8|3-4\": {\"profile\": \"NULL\"}} }", ini,
+			 SONIC_DSCP, &err);
+
+	(void)state;
+	if (text == NULL)
+		fail_msg("%s", err.text);
+	has(text,
+	    "{ name = \"pg_lossless_100000_40m_profile\"; pool = \"ingress_lossless_pool\"; size = 9000L; xon = 8000L; "
+	    "xon_offset = 1000L; xoff = 50000L; dynamic_th = -2; mode = \"dynamic\"; }");
+	has(text, "buffer_pg = ( \"3 pg_lossless_400000_40m_profile\", \"4 pg_lossless_400000_40m_profile\" );");
+	free(text);
+	text = run("{ " PORTS MAPS "\"X\": {} }", ini, SONIC_DSCP, &err);
+	assert_non_null(text);
+	has(text, "pfc = { headrooms = [\n    \"400000Mbps 40m 70000\",\n    \"100000Mbps 40m 50000\"");
+	free(text);
+	assert_null(run("{ " PORTS POOLS MAPS "\"X\": {} }", "100000 40m 9000 8000 50000 -2\n", SONIC_DSCP, &err));
+	has(err.text,
+	    "PORT.Ethernet8: a class with PFC has no BUFFER_PG profile, and no pg_profile_lookup.ini has a row \"400000 "
+	    "40m\": give one");
+}
+
+/* A pool of type "both": queues of it have no limit of their own. */
+static void
+a_pool_for_both_sides_bounds_groups(void **state)
+{
+	struct err err = { 0 };
+	char *text = run("{ " PORTS MAPS
+			 "\"BUFFER_POOL\": {\"b\": {\"type\": \"both\", \"mode\": \"dynamic\", \"size\": 9000000}}, "
+			 "\"BUFFER_PROFILE\": {\"p\": {\"pool\": \"b\", \"xoff\": 90000}}, \"BUFFER_PG\": "
+			 "{\"Ethernet8,Ethernet16|3-4\": "
+			 "{\"profile\": \"p\"}}, \"BUFFER_QUEUE\": {\"Ethernet8|3\": {\"profile\": \"p\"}} }",
+			 NULL, SONIC_DSCP, &err);
+
+	(void)state;
+	if (text == NULL)
+		fail_msg("%s", err.text);
+	has(text, "{ name = \"b\"; type = \"ingress\";");
+	has(text, "buffer_queue = ( );");
+	free(text);
+}
+
+#define POOL_OF(name, type, size, more)                                                                                    \
+	"\"" name "\": {\"type\": \"" type "\", \"mode\": \"dynamic\", \"size\": \"" size "\"" more "}"
+
+/* Ports without a cable are of a pool of 0 B, as NVIDIA's files have it; the other pools stay. */
+static void
+a_pool_of_0_bytes_is_left_out(void **state)
+{
+	struct err err = { 0 };
+	char *text = run(
+		"{ " PORTS MAPS "\"BUFFER_POOL\": {\"zero\": {\"type\": \"ingress\", \"mode\": \"static\", "
+		"\"size\": \"0\"}, " POOL_OF(
+			"i", "ingress", "9000000",
+			"") "}, \"BUFFER_PROFILE\": {\"none\": "
+			    "{\"pool\": \"zero\", \"size\": \"0\", \"static_th\": \"0\"}, \"p\": {\"pool\": \"i\", "
+			    "\"xoff\": "
+			    "90000}}, \"BUFFER_PG\": {\"Ethernet8,Ethernet16|3-4\": {\"profile\": \"p\"}, \"Ethernet0|3\": "
+			    "{\"profile\": \"none\"}, \"Ethernet16|5\": {\"profile\": \"none\"}} }",
+		NULL, SONIC_DSCP, &err);
+
+	(void)state;
+	if (text == NULL)
+		fail_msg("%s", err.text);
+	has(text, "buffer_pool = (\n      { name = \"i\";");
+	has(text, "buffer_profile = (\n      { name = \"p\";");
+	assert_null(strstr(text, "zero"));
+	assert_null(strstr(text, "none\""));
+	free(text);
+}
+
+/* The mode is that of the threshold that a profile has (SAI), and its pool's where it has none. */
+static void
+a_threshold_has_its_own_mode(void **state)
+{
+	struct err err = { 0 };
+	char *text = run(
+		"{ " PORTS MAPS "\"BUFFER_POOL\": {" POOL_OF(
+			"i", "ingress", "9000000",
+			"") "}, \"BUFFER_PROFILE\": "
+			    "{\"p\": {\"pool\": \"i\", \"xoff\": 90000, \"dynamic_th\": \"0\"}, \"s\": {\"pool\": \"i\", "
+			    "\"static_th\": \"7000\"}, \"n\": {\"pool\": \"i\"}}, \"BUFFER_PG\": "
+			    "{\"Ethernet8,Ethernet16|3-4\": "
+			    "{\"profile\": \"p\"}, \"Ethernet8|5\": {\"profile\": \"s\"}} }",
+		NULL, SONIC_DSCP, &err);
+
+	(void)state;
+	if (text == NULL)
+		fail_msg("%s", err.text);
+	has(text, "xoff = 90000L; dynamic_th = 0; mode = \"dynamic\"; }");
+	has(text, "name = \"s\"; pool = \"i\"; size = 0L; xon = 0L; xon_offset = 0L; xoff = 0L; mode = \"static\"; "
+		  "static_th = 7000L; }");
+	has(text, "name = \"n\"; pool = \"i\"; size = 0L; xon = 0L; xon_offset = 0L; xoff = 0L; dynamic_th = 0;");
+	free(text);
+}
+
+/* A pool that is as large as the chip includes its headroom and reserves; one beside which they fit does not. */
+static void
+headroom_is_taken_off_a_pool_that_has_it(void **state)
+{
+	static const struct {
+		const char *egress, *size, *buffer;
+	} chips[] = { { "9000000", "size = 6980000L; xoff = 2000000L;", "buffer = 9000000L;" },
+		      { "12000000", "size = 9000000L; xoff = 2000000L;", "buffer = 12000000L;" } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(chips); i++) {
+		struct err err = { 0 };
+		char file[2048], *text;
+
+		snprintf(
+			file, sizeof(file),
+			"{ " PORTS MAPS
+			"\"BUFFER_POOL\": {" POOL_OF("i", "ingress", "9000000", ", \"xoff\": 2000000") ", " POOL_OF(
+				"e", "egress", "%s", "") "}, \"BUFFER_PROFILE\": {\"p\": {\"pool\": \"i\", \"size\": 5000, "
+							 "\"xoff\": 90000}}, \"BUFFER_PG\": {\"Ethernet8,Ethernet16|3-4\": "
+							 "{\"profile\": \"p\"}} }",
+			chips[i].egress);
+		text = run(file, NULL, SONIC_DSCP, &err);
+		if (text == NULL)
+			fail_msg("%s", err.text);
+		has(text, chips[i].size);
+		has(text, chips[i].buffer);
+		free(text);
+	}
+}
+
+/* Priority groups have numbers of their own: a class has the profile of the group that its traffic class is in. */
+static void
+a_class_has_the_profile_of_its_group(void **state)
+{
+	struct err err = { 0 };
+	char *text =
+		run("{ " PORTS "\"DSCP_TO_TC_MAP\": {\"M\": {\"26\": \"4\"}}, \"TC_TO_PRIORITY_GROUP_MAP\": {\"G\": "
+		    "{\"0\": \"0\", \"1\": \"0\", \"4\": \"1\", \"5\": \"2\"}}, \"PORT_QOS_MAP\": "
+		    "{\"Ethernet8,Ethernet16\": {\"pfc_enable\": \"4,5\", \"dscp_to_tc_map\": \"M\", \"tc_to_pg_map\": "
+		    "\"G\"}}, \"BUFFER_POOL\": {" POOL_OF(
+			    "i", "ingress", "9000000",
+			    "") "}, \"BUFFER_PROFILE\": {\"p\": "
+				"{\"pool\": \"i\", \"xoff\": 90000}, \"l\": {\"pool\": \"i\"}}, \"BUFFER_PG\": "
+				"{\"Ethernet8,Ethernet16|1-2\": {\"profile\": \"p\"}, \"Ethernet8,Ethernet16|0\": "
+				"{\"profile\": "
+				"\"l\"}} }",
+		    NULL, SONIC_DSCP, &err);
+
+	(void)state;
+	if (text == NULL)
+		fail_msg("%s", err.text);
+	has(text, "buffer_pg = ( \"1 l\", \"2 p\", \"4 p\", \"5 p\" );");
+	free(text);
+}
+
+/* A pool without a size: buffers are left to switch.profile. */
+static void
+the_dynamic_model_leaves_pools_out(void **state)
+{
+	struct err err = { 0 };
+	char *text = run("{ " PORTS MAPS
+			 "\"BUFFER_POOL\": {\"i\": {\"type\": \"ingress\", \"mode\": \"dynamic\"}}, \"BUFFER_PROFILE\": "
+			 "{\"p\": {\"pool\": \"i\"}}, \"BUFFER_PG\": {\"Ethernet8|3\": {\"profile\": \"p\"}} }",
+			 NULL, SONIC_DSCP, &err);
+
+	(void)state;
+	assert_non_null(text);
+	assert_null(strstr(text, "buffer_p"));
+	free(text);
+}
+
+/* Each a file, and part of what is said of it. */
+static const struct {
+	const char *text, *message;
+} wrong[] = {
+	{ "", "config.json:1: " },
+	{ "[1]", "no JSON object" },
+	{ "{}", "no file has DEVICE_METADATA.localhost.hostname" },
+	{ "{\"DEVICE_METADATA\": {\"localhost\": {\"hostname\": \"a b\"}}}", "1 to 31 letters" },
+	{ "{\"DEVICE_METADATA\": {\"localhost\": {\"hostname\": \"l0\"}}}", "no table PORT" },
+	{ "{" PORTS "\"CABLE_LENGTH\": {\"A\": {\"Ethernet8\": \"40\"}}}",
+	  "CABLE_LENGTH.A.Ethernet8: a length as \"40m\", up to 200000m, would be right" },
+	{ "{" PORTS "\"CABLE_LENGTH\": {\"A\": 5}}", "CABLE_LENGTH.A: an object of fields would be right" },
+	{ "{" PORTS "\"BUFFER_POOL\": {\"p\": {\"type\": \"up\"}}}",
+	  "BUFFER_POOL.p.type: found \"up\"; \"ingress\" or \"egress\" would be right" },
+	{ "{" PORTS "\"BUFFER_POOL\": {\"p\": {\"type\": \"egress\", \"mode\": \"x\"}}}",
+	  "BUFFER_POOL.p.mode: found \"x\"" },
+	{ "{" PORTS "\"BUFFER_POOL\": {\"p\": {\"type\": \"egress\", \"mode\": \"static\", \"size\": -1}}}",
+	  "BUFFER_POOL.p.size: a number, 0 to 1000000000000, would be right" },
+	{ "{" PORTS "\"BUFFER_POOL\": {\"p\": {\"type\": 7}}}", "BUFFER_POOL.p.type: a string would be right" },
+	{ "{" PORTS "\"BUFFER_PROFILE\": {\"p\": {\"pool\": \"x\"}}}",
+	  "BUFFER_PROFILE.p.pool: found \"x\"; the name of a BUFFER_POOL would be right" },
+	{ "{" PORTS POOLS "\"BUFFER_PG\": {\"Ethernet8|3\": {\"profile\": \"q\"}}}",
+	  "BUFFER_PG.Ethernet8|3.profile: \"q\" is of an egress pool" },
+	{ "{" PORTS POOLS "\"BUFFER_PG\": {\"Ethernet9|3\": {\"profile\": \"p\"}}}",
+	  "BUFFER_PG.Ethernet9|3: no such port in PORT" },
+	{ "{" PORTS POOLS "\"BUFFER_PG\": {\"Ethernet8|4-3\": {\"profile\": \"p\"}}}", "ports and classes, as" },
+	{ "{" PORTS POOLS "\"BUFFER_QUEUE\": {\"Ethernet8\": {\"profile\": \"q\"}}}", "ports and classes, as" },
+	{ "{" PORTS "\"BUFFER_PROFILE\": {\"bad\\u0022name\": {}}}",
+	  "a name of 1 to 63 printable characters without quotes" },
+	{ "{" PORTS "\"WRED_PROFILE\": {\"w\": {\"ecn\": \"ecn_all\", \"green_min_threshold\": 5, "
+	  "\"green_max_threshold\": 4}}}",
+	  "WRED_PROFILE.w.green_min_threshold: found 5; at most green_max_threshold, 4, would be right" },
+	{ "{" PORTS "\"QUEUE\": {\"Ethernet8|3\": {\"scheduler\": \"s\"}}}",
+	  "found \"s\"; the name of a SCHEDULER would be right" },
+	{ "{" PORTS "\"PORT_QOS_MAP\": {\"Ethernet8\": {\"pfc_enable\": \"9\"}}}",
+	  "classes 0 to 7, as \"3,4\", would be right" },
+	{ "{" PORTS "\"PORT_QOS_MAP\": {\"Ethernet8\": {\"dscp_to_tc_map\": \"x\"}}}",
+	  "found \"x\"; the name of a DSCP_TO_TC_MAP would be right" },
+	{ "{" PORTS "\"PFC_WD\": {\"Ethernet8\": {\"action\": \"x\"}}}",
+	  "found \"x\"; \"drop\", \"forward\" or \"alert\"" },
+	{ "{\"DEVICE_METADATA\": {\"localhost\": {\"hostname\": \"l0\"}}, \"PORT\": {\"E\": {}}}",
+	  "PORT.E.speed: is missing or 0" },
+	{ "{\"DEVICE_METADATA\": {\"localhost\": {\"hostname\": \"l0\"}}, \"PORT\": {\"E\": {\"speed\": 1}}, "
+	  "\"DEVICE_NEIGHBOR\": "
+	  "{\"E\": {\"name\": \"l0\", \"port\": \"E\"}}}",
+	  "a port that leads to itself" },
+	{ "{\"DEVICE_METADATA\": {\"localhost\": {\"hostname\": \"l0\"}}, \"PORT\": {\"E\": {\"speed\": 1}}, "
+	  "\"DEVICE_NEIGHBOR\": "
+	  "{\"E\": {\"name\": \"l0\", \"port\": \"F\"}}}",
+	  "found \"F\"; a PORT of" },
+	{ "{\"DEVICE_METADATA\": {\"localhost\": {\"hostname\": \"l0\"}}, \"PORT\": {\"E\": {\"speed\": 1}}, "
+	  "\"DEVICE_NEIGHBOR\": "
+	  "{\"E\": {\"name\": \"a b\"}}}",
+	  "DEVICE_NEIGHBOR.E.name: found \"a b\"" },
+};
+
+static void
+what_is_wrong_is_refused_with_its_place(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+		struct err err = { 0 };
+
+		if (run(wrong[i].text, NULL, SONIC_DSCP, &err) != NULL)
+			fail_msg("not refused: %s", wrong[i].text);
+		has(err.text, wrong[i].message);
+	}
+}
+
+/* Many small objects would take a hundred times the file's size in memory. */
+static void
+a_file_of_many_objects_is_refused(void **state)
+{
+	size_t count = SONIC_MAX_GROUPS, used = 0;
+	char *text = malloc(3 * count + 16);
+	struct err err = { 0 };
+
+	(void)state;
+	assert_non_null(text);
+	used += (size_t)sprintf(text, "{\"a\":[");
+	for (size_t i = 0; i < count; i++)
+		used += (size_t)sprintf(text + used, "%s{}", i != 0 ? "," : "");
+	sprintf(text + used, "]}");
+	assert_null(run(text, NULL, SONIC_DSCP, &err));
+	has(err.text, "at most 4 MiB and 100000 objects would be right");
+	free(text);
+}
+
+static int
+import_sonic(const void *input, FILE *to, struct err *err)
+{
+	return sonic_import(input, to, err);
+}
+
+static void
+each_refusal_of_memory_is_reported(void **state)
+{
+	char path[256];
+	const char *files[] = { path };
+	const struct sonic_files sonic = { .paths = files, .count = 1, .dscp = SONIC_DSCP };
+	static const char text[] =
+		"{ " PORTS POOLS MAPS "\"BUFFER_PG\": {\"Ethernet8,Ethernet16|3-4\": {\"profile\": \"p\"}} }";
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s", write_file("config.json", text, sizeof(text) - 1));
+	assert_true(refuse_each_allocation(import_sonic, &sonic) > 5);
+	unlink(path);
+}
+
+UNIT_TEST(import_sonic)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_switch_is_a_scenario),
+		cmocka_unit_test(rows_are_profiles_or_headroom),
+		cmocka_unit_test(the_dynamic_model_leaves_pools_out),
+		cmocka_unit_test(a_pool_for_both_sides_bounds_groups),
+		cmocka_unit_test(a_pool_of_0_bytes_is_left_out),
+		cmocka_unit_test(a_threshold_has_its_own_mode),
+		cmocka_unit_test(headroom_is_taken_off_a_pool_that_has_it),
+		cmocka_unit_test(a_class_has_the_profile_of_its_group),
+		cmocka_unit_test(what_is_wrong_is_refused_with_its_place),
+		cmocka_unit_test(a_file_of_many_objects_is_refused),
+		cmocka_unit_test(each_refusal_of_memory_is_reported),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a sender's ledger shows by itself: its NIC, its timer, its receiver, overtaken packets; and who slowed it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/array.h"
+#include "common/wire/record.h"
+#include "tests/unit/diag/case.h"
+#include "tests/unit/unit.h"
+
+#define LOST (20 * MS)
+
+/* A step of 17->18 that took LOST longer than expected; 15->16 is in time. */
+static struct rec_step
+slow_step(struct records *r)
+{
+	case_fabric(r);
+	records_step(r, 1, H15, REC_NONE, 0, EXPECT);
+	records_step(r, 2, H15, H17, EXPECT + LOST, 2 * EXPECT + LOST);
+	return (struct rec_step){ .step = 1,
+				  .rank = r->rank_of[H17],
+				  WAITED_NONE,
+				  .bytes = 360000000,
+				  .acked_bytes = 360000000,
+				  .end_ps = EXPECT + LOST,
+				  .wire_ps = EXPECT };
+}
+
+static const struct {
+	uint64_t nic_ps, early_ps, peer_ps, reordered_ps, timeout_ps;
+	uint32_t waited_ns;
+	const struct finding_type *type;
+	const char *root, *words;
+	bool innocent;
+} entries[] = {
+	{ .nic_ps = LOST, .type = FINDING_HOST_LIMITED, .root = "17:1", .words = "17:1 took 20.000 ms", .innocent = true },
+	{ .early_ps = LOST,
+	  .type = FINDING_TIMER_TOO_SHORT,
+	  .root = "17",
+	  .words = "--set host.timeout=66us leaves time",
+	  .innocent = true },
+	{ .peer_ps = LOST,
+	  .type = FINDING_RECEIVER_NOT_READY,
+	  .root = "18",
+	  .words = "18 was not ready",
+	  .innocent = true },
+	{ .reordered_ps = LOST,
+	  .type = FINDING_REORDERING,
+	  .root = "17->18/10000>10000",
+	  .words = "it sent 9 packets again that had only been overtaken" },
+	{ .nic_ps = EXPECT / 200, .type = NULL },                 /* less than makes a step slow */
+	{ .early_ps = LOST, .waited_ns = 4000000, .type = NULL }, /* the timer has room for round trips */
+	{ .timeout_ps = LOST, /* no ACK can arrive within the timer, on a path of 10 us */
+	  .waited_ns = 9000,
+	  .type = FINDING_TIMER_TOO_SHORT,
+	  .root = "17",
+	  .words = "before an ACK can arrive on an idle path",
+	  .innocent = true },
+};
+
+static void
+an_entry_of_the_ledger_is_a_cause(void **state)
+{
+	for (size_t i = 0; i < ARRAY_LEN(entries); i++) {
+		struct records r;
+		struct rec_step step = slow_step(&r);
+		struct verdict *v;
+
+		step.nic_ps = entries[i].nic_ps;
+		step.early_ps = entries[i].early_ps;
+		step.timeout_ps = entries[i].timeout_ps;
+		step.waited_ns = entries[i].waited_ns;
+		step.peer_ps = entries[i].peer_ps;
+		step.reordered_ps = entries[i].reordered_ps;
+		step.retransmits = entries[i].reordered_ps + entries[i].timeout_ps != 0 ? 9 : 0;
+		RECORDS_PUT(&r, step, REC_STEP, H17, step.end_ps);
+		records_step(&r, 2, H17, REC_NONE, EXPECT + LOST, 2 * EXPECT + LOST);
+		v = case_conclude(&r, REC_END_COMPLETE);
+		assert_int_equal(v->nfindings, entries[i].type != NULL);
+		if (entries[i].type != NULL) {
+			const struct finding *found = case_find(v, entries[i].type, entries[i].root, NULL);
+
+			if (found == NULL)
+				fail_msg("case %zu: %s at %s", i, v->findings[0].type->key, v->findings[0].root);
+			if (strstr(case_evidence(v, found), entries[i].words) == NULL)
+				fail_msg("\"%s\" does not say \"%s\"", case_evidence(v, found), entries[i].words);
+			assert_float_equal((float)(found->explained_ps / 1e9), 20.0f, 0.01f);
+		}
+		assert_int_equal(verdict_claim(v)->innocent, entries[i].innocent);
+		verdict_destroy(v);
+	}
+}
+
+/*
+ * 17->18 waits little in the queue of 6:2, where 13->19 is ahead of it, and is held back for LOST: 13->19 made the queue.
+ * Its next step sees no queue, and is as slow.
+ */
+static void
+who_made_the_queue_slowed_the_sender(void **state)
+{
+	const struct finding *found;
+	struct records r;
+	struct rec_step step = slow_step(&r);
+	struct verdict *v;
+
+	step.paced_ps = LOST;
+	RECORDS_PUT(&r, step, REC_STEP, H17, step.end_ps);
+	case_contention(&r, SW6, 1, 0, 9, 20, F17, 90000, BF2, 90000);
+	step.step = 2;
+	step.waited_rank = step.rank;
+	step.waited_step = 1;
+	step.waited_collective = 0;
+	step.start_ps = step.end_ps;
+	step.end_ps += EXPECT + LOST;
+	RECORDS_PUT(&r, step, REC_STEP, H17, step.end_ps);
+	v = case_conclude(&r, REC_END_COMPLETE);
+	found = case_find(v, FINDING_FLOW_CONTENTION, "6:2", "13->19/78>78");
+	if (found == NULL)
+		fail_msg("%s", case_reason(v));
+	assert_int_equal(found->nsteps, 2);
+	assert_float_equal((float)(found->explained_ps / 1e9), 40.0f, 0.1f);
+	verdict_destroy(v);
+}
+
+/*
+ * 18 pauses 3:1 for 5 ms; in the queue of 17->18 there, marks make it slow: it is held back for 15 ms more, and in its next
+ * step for LOST.
+ */
+static void
+pauses_slowed_the_sender_too(void **state)
+{
+	const struct finding *found;
+	struct records r;
+	struct rec_step step = slow_step(&r);
+	struct verdict *v;
+
+	step.paced_ps = LOST - 5 * MS;
+	step.paused_ps = 5 * MS;
+	RECORDS_PUT(&r, step, REC_STEP, H17, step.end_ps);
+	case_paused(&r, SW3, 0, 50, 270000, 5 * MS);
+	case_flow(&r, SW3, 0, 2, F17, 0, 50, 270000, 270000 * 30);
+	step.step = 2;
+	step.waited_rank = step.rank;
+	step.waited_step = 1;
+	step.waited_collective = 0;
+	step.start_ps = step.end_ps;
+	step.end_ps += EXPECT + LOST;
+	step.paced_ps = LOST;
+	step.paused_ps = 0;
+	RECORDS_PUT(&r, step, REC_STEP, H17, step.end_ps);
+	v = case_conclude(&r, REC_END_COMPLETE);
+	found = case_find(v, FINDING_PFC_STORM, "18:1", NULL);
+	if (found == NULL)
+		fail_msg("%s", case_reason(v));
+	assert_int_equal(v->nfindings, 1);
+	assert_int_equal(found->nsteps, 2);
+	assert_float_equal((float)(found->explained_ps / 1e9), 40.0f, 0.1f);
+	verdict_destroy(v);
+}
+
+/* 1 and 2 send to each other. The NIC of 2 is slow: it sends below its line's rate, and pauses s:2 when 1 sends. */
+static void
+pauses_of_a_slow_nic_are_its_own(void **state)
+{
+	static const uint32_t path[][2] = { { 1, 0 }, { 0, 1 } };
+	struct rec_step step = { .step = 1,
+				 WAITED_NONE,
+				 .bytes = 360000000,
+				 .acked_bytes = 360000000,
+				 .end_ps = EXPECT + LOST,
+				 .wire_ps = EXPECT };
+	const struct finding *found;
+	struct records r;
+	struct verdict *v;
+
+	records_init(&r);
+	records_run(&r);
+	records_node(&r, 0, "s", false, 2);
+	records_node(&r, 1, "1", true, 1);
+	records_node(&r, 2, "2", true, 1);
+	records_link(&r, 0, 0, false, 1, 0, true);
+	records_link(&r, 0, 1, false, 2, 0, true);
+	records_collective(&r, 2, 1);
+	records_schedule(&r, 0, 1, 1, 2, REC_NONE, EXPECT);
+	records_schedule(&r, 1, 1, 2, 1, REC_NONE, EXPECT);
+	records_route(&r, records_tuple(1, 2, 10000), path, 2);
+	step.rank = r.rank_of[1];
+	step.paused_ps = LOST;
+	RECORDS_PUT(&r, step, REC_STEP, 1, step.end_ps);
+	step.rank = r.rank_of[2];
+	step.paused_ps = 0;
+	step.nic_ps = LOST;
+	RECORDS_PUT(&r, step, REC_STEP, 2, step.end_ps);
+	case_paused(&r, 0, 1, 50, 270000, LOST);
+	case_flow(&r, 0, 1, 0, records_tuple(1, 2, 10000), 0, 50, 270000, 270000 * 30);
+	v = case_conclude(&r, REC_END_COMPLETE);
+	found = case_find(v, FINDING_HOST_LIMITED, "2:1", NULL);
+	assert_non_null(found);
+	assert_int_equal(v->nfindings, 1);
+	assert_int_equal(found->nvictims, 2);
+	assert_true(found->explained_ps > 2 * (double)LOST * 0.98);
+	assert_true(verdict_claim(v)->innocent);
+	verdict_destroy(v);
+}
+
+UNIT_TEST(cause_ledger)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_entry_of_the_ledger_is_a_cause),
+		cmocka_unit_test(who_made_the_queue_slowed_the_sender),
+		cmocka_unit_test(pauses_slowed_the_sender_too),
+		cmocka_unit_test(pauses_of_a_slow_nic_are_its_own),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What follows from what. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "common/array.h"
+#include "diag/verdict.h"
+#include "tests/unit/diag/types.h"
+#include "tests/unit/unit.h"
+
+/* Nodes 0 and 1 have ports 0 and 2, and 1 and 3; ports 0 and 1 are the ends of one link. */
+static struct run_port ports[] = {
+	{ .node = 0, .peer_node = 1, .peer_port = 1 },
+	{ .node = 1, .peer_node = 0, .peer_port = 0 },
+	{ .node = 0, .peer_node = 2, .peer_port = RUN_NONE },
+	{ .node = 3, .peer_node = RUN_NONE, .peer_port = RUN_NONE },
+};
+
+static void
+consequences_have_causes(void **state)
+{
+	static const struct {
+		const struct finding_type *cause, *of;
+		uint32_t cause_port, port;
+		uint64_t end_ps;
+		bool follows;
+	} rows[] = {
+		{ FINDING_LINK_DOWN, FINDING_FLOW_CONTENTION, 0, 2, 20, true },
+		{ FINDING_LINK_DOWN, FINDING_FLOW_CONTENTION, 1, 2, 20, true }, /* the other end's switch */
+		{ FINDING_LINK_DOWN, FINDING_FLOW_CONTENTION, 0, 3, 20, false },
+		{ FINDING_LINK_DOWN, FINDING_FLOW_CONTENTION, 0, 2, 5, false }, /* over before */
+		{ FINDING_LINK_DOWN, FINDING_SLOW_HOST, 0, 2, 20, false },
+		{ FINDING_TAIL_DROP, FINDING_PACKET_LOSS, 2, 2, 20, true },
+		{ FINDING_TAIL_DROP, FINDING_PACKET_LOSS, 2, 0, 20, false },
+		{ FINDING_PFC_WATCHDOG, FINDING_PACKET_LOSS, 2, 0, 20, true },
+		{ FINDING_PFC_STORM, FINDING_PFC_BACKPRESSURE, 0, 1, 20, true },
+		{ FINDING_PACKET_LOSS, FINDING_TAIL_DROP, 2, 2, 20, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct finding findings[] = {
+			{ .type = rows[i].of, .root_port = rows[i].port, .end_ps = rows[i].end_ps },
+			{ .type = rows[i].cause, .root_port = rows[i].cause_port, .start_ps = 10, .end_ps = 20 },
+		};
+		const struct verdict v = { .run = { .ports = ports, .nports = ARRAY_LEN(ports) },
+					   .findings = findings,
+					   .nfindings = ARRAY_LEN(findings) };
+
+		if ((verdict_cause_of(&v, 0) == 1) != rows[i].follows)
+			fail_msg("row %zu", i);
+		if (rows[i].follows)
+			assert_int_equal(verdict_cause_of(&v, 1), RUN_NONE);
+	}
+}
+
+/*
+ * Hosts 0 and 1 at leaf 2, host 5 at leaf 4, host 7 at leaf 6; spines 3 and 8 between the leaves. The link between spine 3
+ * and leaf 4 is down. Flows from leaf 2 to host 5 have one path instead of two; those to host 7 still have two.
+ */
+enum { LINKS = 10, NODES = 9, DOWN = 5 };
+static const uint32_t links[LINKS][2] = { { 0, 2 }, { 1, 2 }, { 5, 4 }, { 7, 6 }, { 2, 3 },
+					  { 4, 3 }, { 6, 3 }, { 2, 8 }, { 4, 8 }, { 6, 8 } };
+
+static void
+fewer_paths_are_felt_far_from_the_link(void **state)
+{
+	static const struct {
+		uint32_t node, next; /* the contention is at the port that leads from one to the other */
+		uint32_t src, dst;   /* of a flow that is part of it */
+		bool follows;
+	} rows[] = {
+		{ 2, 8, 0, 5, true },        /* at the leaf that has one way up less */
+		{ 8, 4, 0, 5, true },        /* at the other spine, which has all of it */
+		{ 6, 8, 7, 5, true },        /* at any leaf */
+		{ 4, 5, 0, 5, true },        /* at a switch of the link */
+		{ 2, 8, 0, 7, false },       /* no path to there leads by the link */
+		{ 0, 2, 0, 5, false },       /* all paths begin */
+		{ 2, 0, 5, 0, false },       /* and end here */
+		{ 2, 8, 0, RUN_NONE, false } /* nobody knows where it goes */
+	};
+	struct run_port fabric[2 * LINKS];
+	struct run_node nodes[NODES] = {
+		[0] = { .host = true }, [1] = { .host = true }, [5] = { .host = true }, [7] = { .host = true }
+	};
+	uint32_t count = 0, down = RUN_NONE;
+
+	(void)state;
+	for (uint32_t n = 0; n < NODES; n++) {
+		nodes[n].first_port = count;
+		for (uint32_t l = 0; l < LINKS; l++) {
+			for (uint32_t e = 0; e < 2; e++) {
+				if (links[l][e] != n)
+					continue;
+				if (l == DOWN && e == 0)
+					down = count;
+				fabric[count++] =
+					(struct run_port){ .node = n, .peer_node = links[l][!e], .peer_port = RUN_NONE };
+				nodes[n].nports++;
+			}
+		}
+	}
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct run_flow flow = { .src = rows[i].src, .dst = rows[i].dst };
+		uint32_t at = nodes[rows[i].node].first_port, victims[] = { 0 };
+		struct finding findings[] = {
+			{ .type = FINDING_FLOW_CONTENTION, .end_ps = 20, .victims = victims, .nvictims = 1 },
+			{ .type = FINDING_LINK_DOWN, .root_port = down, .start_ps = 10, .end_ps = 20 },
+		};
+
+		while (fabric[at].peer_node != rows[i].next)
+			at++;
+		findings[0].root_port = at;
+		const struct verdict v = { .run = { .ports = fabric,
+						    .nports = count,
+						    .nodes = nodes,
+						    .nnodes = NODES,
+						    .flows = &flow,
+						    .nflows = 1 },
+					   .findings = findings,
+					   .nfindings = ARRAY_LEN(findings) };
+
+		if ((verdict_cause_of(&v, 0) == 1) != rows[i].follows)
+			fail_msg("row %zu", i);
+	}
+}
+
+UNIT_TEST(consequences)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(consequences_have_causes),
+		cmocka_unit_test(fewer_paths_are_felt_far_from_the_link),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

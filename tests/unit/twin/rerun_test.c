@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Suspects of a scenario, what a verdict claims of them, and what reruns say they cost. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/array.h"
+#include "scenario/scenario.h"
+#include "tests/unit/unit.h"
+#include "twin/rerun/rerun.h"
+#include "twin/rerun/suspect.h"
+#include "workload/plan.h"
+
+static const char text[] =
+	"topology = { kind = \"leaf-spine\"; leaves = 2; spines = 1; hosts_per_leaf = 4; };\n"
+	"jobs = ( { name = \"train\"; ranks = [ \"h0\", \"h4\" ]; delays = ( { rank = 1; delay = \"50us\"; } );\n"
+	"           collectives = ( { bytes = \"1MB\"; sport = 100; } ); },\n"
+	"         { name = \"other\"; ranks = [ \"h1\", \"h5\" ]; start = \"1ms\";\n"
+	"           collectives = ( { bytes = \"1MB\"; sport = 200; } ); } );\n"
+	"flows = ( { src = \"h2\"; dst = \"h4\"; sport = 1; bytes = \"1MB\"; },\n"
+	"          { src = \"h3\"; dst = \"h4\"; sport = 2; bytes = \"1MB\"; enabled = false; },\n"
+	"          { src = \"h2\"; dst = \"h4\"; sport = 3; bytes = \"1MB\"; } );\n"
+	"generators = ( { kind = \"incast\"; src = [ \"h[1-3]\" ]; dst = [ \"h7\" ]; degree = 2; bytes = \"9KB\"; } );\n"
+	"faults = ( { kind = \"slow-host\"; host = \"h4\"; delay = \"1us\"; },\n"
+	"           { kind = \"loss\"; port = \"l0:5\"; rate = 0.1; }, { kind = \"loss\"; port = \"l0:5\"; rate = 0.2; },\n"
+	"           { kind = \"delay\"; port = \"l1:5\"; extra = \"5us\"; },\n"
+	"           { kind = \"pfc-storm\"; port = \"s0:1\"; start = \"1ms\"; duration = \"1ms\"; } );\n";
+
+static char path[] = "/tmp/rocelab-rerun-XXXXXX", store_path[sizeof(path) + 8];
+static struct scenario *scenario;
+static struct rerun_case c;
+
+static int
+load(void **state)
+{
+	struct err err = { 0 };
+	int fd = mkstemp(path);
+
+	(void)state;
+	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
+		return -1;
+	close(fd);
+	snprintf(store_path, sizeof(store_path), "%s.sqlite", path);
+	scenario = scenario_load(&(struct scenario_options){ .path = path }, &err);
+	if (scenario == NULL)
+		printf("%s\n", err.text);
+	return scenario != NULL ? 0 : -1;
+}
+
+static int
+unload(void **state)
+{
+	(void)state;
+	scenario_destroy(scenario);
+	unlink(store_path);
+	return unlink(path);
+}
+
+static int
+begin(void **state)
+{
+	struct err err = { 0 };
+
+	(void)state;
+	c = (struct rerun_case){ .family = "f", .index = 3, .scenario = path, .dir = "/nowhere", .loaded = scenario };
+	return suspects_list(scenario, 0, &c.suspects, &err);
+}
+
+static int
+end(void **state)
+{
+	(void)state;
+	rerun_case_fini(&c);
+	return 0;
+}
+
+static void
+all_that_is_enabled_is_suspect(void **state)
+{
+	static const char *const rows[][3] = {
+		{ "flow", "h2->h4/1>4791", "flows.[0].enabled=false" },
+		{ "flow", "h2->h4/3>4791", "flows.[2].enabled=false" },
+		{ "generator", "generator@incast", "generators.[0].enabled=false" },
+		{ "job", "job@other", "jobs.[1].enabled=false" },
+		{ "fault", "pfc-storm@s0:1", "faults.[4].enabled=false" },
+		{ "fault", "loss@l0:5", "faults.[1].enabled=false" },
+		{ "fault", "loss@l0:5#2", "faults.[2].enabled=false" },
+		{ "fault", "delay@l1:5", "faults.[3].enabled=false" },
+		{ "fault", "slow-host@h4", "faults.[0].enabled=false" },
+		{ "straggler", "straggler@train/1", "jobs.[0].delays.[0].delay=0ps" },
+	};
+
+	(void)state;
+	assert_int_equal(c.suspects.count, sizeof(rows) / sizeof(*rows));
+	for (size_t i = 0; i < c.suspects.count; i++) {
+		assert_string_equal(c.suspects.at[i].kind, rows[i][0]);
+		assert_string_equal(c.suspects.at[i].name, rows[i][1]);
+		assert_string_equal(c.suspects.at[i].set, rows[i][2]);
+	}
+	assert_int_equal(json_array_size(c.suspects.at[2].flows), 2);
+	assert_int_equal(json_array_size(c.suspects.at[3].flows), 2);
+	assert_string_equal(json_string_value(json_array_get(c.suspects.at[5].ports, 1)), "s0:1");
+	assert_string_equal(json_string_value(json_array_get(c.suspects.at[8].nodes, 0)), "h4");
+}
+
+/* What leaves a suspect out is a key that the scenario takes, and afterwards it is none any more. */
+static void
+each_can_be_left_out(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < c.suspects.count; i++) {
+		struct scenario_options options = { .path = path, .sets = { c.suspects.at[i].set }, .nsets = 1 };
+		struct suspects left = { 0 };
+		struct err err = { 0 };
+		struct scenario *without = scenario_load(&options, &err);
+
+		if (without == NULL)
+			fail_msg("%s: %s", c.suspects.at[i].set, err.text);
+		assert_int_equal(without->plan->flows.count, scenario->plan->flows.count - (i == 2 ? 2 : 0));
+		assert_int_equal(suspects_list(without, 0, &left, &err), 0);
+		assert_int_equal(left.count, c.suspects.count - 1);
+		suspects_fini(&left);
+		scenario_destroy(without);
+	}
+}
+
+static void
+refused(const char *const *names, size_t count, const char *word)
+{
+	struct err err = { 0 };
+
+	assert_int_equal(suspects_keep(&c.suspects, names, count, &err), -22);
+	if (strstr(err.text, word) == NULL)
+		fail_msg("%s lacks %s", err.text, word);
+}
+
+static void
+some_can_be_named(void **state)
+{
+	struct err err = { 0 };
+
+	(void)state;
+	refused((const char *const[]){ "h2->h4" }, 1, "h2->h4/3>4791");
+	refused((const char *const[]){ "job@othr" }, 1, "job@other");
+	refused((const char *const[]){ "loss@l0:5", "loss@l0:5" }, 2, "twice");
+	assert_int_equal(suspects_keep(&c.suspects, (const char *const[]){ "slow-host@h4", "h2->h4/3>4791" }, 2, &err), 0);
+	assert_int_equal(c.suspects.count, 2);
+	assert_string_equal(c.suspects.at[0].set, "faults.[0].enabled=false");
+	assert_int_equal(suspects_add_remedy(&c.suspects, "switch.pfc.alpha", &err), -22);
+	assert_int_equal(suspects_add_remedy(&c.suspects, "switch.pfc.alpha=1", &err), 0);
+	assert_string_equal(c.suspects.at[2].kind, "remedy");
+}
+
+/*
+ * Two flows 3 to 1; what two losses and a storm may have done at one place, and what the storm did; a slow host; a loss
+ * on a flow's way, and a delay without effect; another job's flow; a stranger's. Of the second job nothing counts.
+ */
+static const struct {
+	const char *type, *root, *flows, *without_effect, *iterations;
+} reported[] = {
+	{ "flow-contention", "l1:1", "\"h2->h4/1>4791\", \"h2->h4/3>4791\"", "false",
+	  "{ \"job\": 0, \"explained_ns\": 250, \"flows_explained_ns\": [ 200, 50 ] },"
+	  "{ \"job\": 0, \"explained_ns\": 150, \"flows_explained_ns\": [ 100, 50 ] },"
+	  "{ \"job\": 1, \"explained_ns\": 9, \"flows_explained_ns\": [ 5, 4 ] }" },
+	{ "packet-loss", "s0:1", "", "false", "{ \"job\": 0, \"explained_ns\": 100 }" },
+	{ "pfc-storm", "s0:1", "", "false", "{ \"job\": 0, \"explained_ns\": 30 }" },
+	{ "slow-host", "h4", "", "false",
+	  "{ \"job\": 0, \"explained_ns\": 20 }, { \"job\": 0, \"explained_ns\": 30 }, { \"job\": 1, \"explained_ns\": "
+	  "7000 }" },
+	{ "packet-loss", "h0->h4/100>4791", "", "false", "{ \"job\": 0, \"explained_ns\": 20 }" },
+	{ "path-delay", "h0->h4/100>4791", "", "true", "{ \"job\": 0, \"explained_ns\": 5 }" },
+	{ "flow-contention", "l0:1", "\"h1->h5/200>4791\"", "false",
+	  "{ \"job\": 0, \"explained_ns\": 40, \"flows_explained_ns\": [ 40 ] }" },
+	{ "flow-contention", "l1:2", "\"x->y/1>2\"", "false",
+	  "{ \"job\": 0, \"explained_ns\": 10, \"flows_explained_ns\": [ 10 ] }" },
+};
+
+static json_t *
+make_verdict(void)
+{
+	json_t *findings = json_array();
+	char row[1024];
+
+	for (size_t i = 0; i < ARRAY_LEN(reported); i++) {
+		snprintf(row, sizeof(row),
+			 "{ \"type\": \"%s\", \"root\": \"%s\", \"flows\": [ %s ], \"without_effect\": %s, "
+			 "\"iterations\": [ %s ] }",
+			 reported[i].type, reported[i].root, reported[i].flows, reported[i].without_effect,
+			 reported[i].iterations);
+		json_array_append_new(findings, json_loads(row, 0, NULL));
+	}
+	assert_int_equal(json_array_size(findings), ARRAY_LEN(reported));
+	return json_pack("{s:o}", "findings", findings);
+}
+
+static void
+findings_are_mapped_to_suspects(void **state)
+{
+	static const double claimed_ns[] = { 300, 100, 0, 40, 30, 60, 60, 5, 25, 25 };
+	json_t *verdict = make_verdict();
+	struct claims claims;
+
+	(void)state;
+	claims_read(verdict, &c.suspects, 0, &claims);
+	json_decref(verdict);
+	for (size_t i = 0; i < c.suspects.count; i++) {
+		assert_float_equal(claims.ns[i], claimed_ns[i], 1e-9);
+		assert_int_equal(claims.named[i], claimed_ns[i] > 5); /* the delay is no root cause */
+	}
+	assert_float_equal(claims.others_ns, 10, 1e-9);
+	assert_float_equal(claims_share(&claims, &c.suspects, 0), 300.0 / 645, 1e-9);
+}
+
+static void
+put(struct rerun_store *store, uint64_t without, uint32_t draw, uint64_t time_ns, bool complete)
+{
+	struct err err = { 0 };
+	const struct rerun_result rerun = { "f", 3, without, draw, 0, time_ns, complete };
+
+	assert_int_equal(rerun_store_add(store, &rerun, &err), 0);
+}
+
+static void
+the_store_reports_what_each_cost(void **state)
+{
+	struct err err = { 0 };
+	struct rerun_store *store = rerun_store_open(store_path, "", &err);
+	struct rerun_truth truth;
+
+	(void)state;
+	assert_non_null(store);
+	assert_int_equal(suspects_keep(&c.suspects, (const char *const[]){ "slow-host@h4", "loss@l0:5" }, 2, &err), 0);
+	assert_int_equal(rerun_case_init(&c, &err), 0);
+	assert_int_equal(c.starts_ns[1], 1000000);
+	assert_string_equal(c.policy, "vedrfolnir");
+	assert_true(c.rtt_ns > 5000 && c.rtt_ns < 20000);
+	assert_int_equal(c.nsets_out, 4);
+	put(store, 0, 0, 10000000, true);
+	put(store, 1, 0, 9990000 + c.rtt_ns / 2, true);
+	put(store, 2, 0, 6000000, true);
+	assert_int_equal(rerun_truth(store, &c, &truth, &err), -61); /* one is missing */
+	put(store, 3, 0, 5000000, false);
+	assert_int_equal(rerun_truth(store, &c, &truth, &err), 0);
+	rerun_store_close(store);
+	assert_true(truth.base_complete && !truth.all_complete && truth.has_shapley);
+	assert_float_equal(truth.costs[1].regained_ns, 4e6, 1e-3);
+	assert_true(truth.costs[1].has_effect);
+	assert_true(truth.costs[0].has_none); /* less than a base RTT, and than 0.5 % */
+	assert_float_equal(truth.costs[0].shapley_ns + truth.costs[1].shapley_ns, 5e6, 1e-3);
+	assert_float_equal(truth.costs[0].shapley_ns, (truth.costs[0].regained_ns + 1e6) / 2, 1e-3);
+}
+
+/* Each draw is a pair with and without: what all of them share is no error of the cost. */
+static void
+costs_are_means_over_draws(void **state)
+{
+	struct err err = { 0 };
+	struct rerun_store *store = rerun_store_open(store_path, "", &err);
+	struct rerun_truth truth;
+
+	(void)state;
+	assert_non_null(store);
+	c.index = 3;
+	c.draws = 3;
+	assert_int_equal(suspects_keep(&c.suspects, (const char *const[]){ "loss@l0:5" }, 1, &err), 0);
+	assert_int_equal(rerun_case_init(&c, &err), 0);
+	for (uint32_t draw = 0; draw < 3; draw++) {
+		put(store, 0, draw, 10000000 + draw * 3000000, true);
+		assert_int_equal(rerun_truth(store, &c, &truth, &err), -61);
+		put(store, 1, draw, 8000000 + draw * 2000000, true);
+	}
+	assert_int_equal(rerun_truth(store, &c, &truth, &err), 0);
+	assert_float_equal(truth.base_ns, 13e6, 1e-3);
+	assert_float_equal(truth.all_ns, 10e6, 1e-3);
+	assert_float_equal(truth.base_error_ns, 1732051, 1); /* 3 ms / sqrt(3) */
+	assert_float_equal(truth.costs[0].regained_ns, 3e6, 1e-3);
+	assert_float_equal(truth.costs[0].regained_error_ns, 577350, 1); /* 1 ms / sqrt(3) */
+	assert_float_equal(truth.costs[0].error_ns, 577350, 1);
+	assert_true(truth.costs[0].has_effect && !truth.costs[0].has_none);
+	for (uint32_t draw = 0; draw < 3; draw++) /* 2, -1 and 2 ms: it may cost something */
+		put(store, 1, draw, 8000000 + draw * 3000000 + (draw == 1) * 3000000, true);
+	assert_int_equal(rerun_truth(store, &c, &truth, &err), 0);
+	assert_true(!truth.costs[0].has_effect && !truth.costs[0].has_none);
+	rerun_store_close(store);
+}
+
+/* Beyond those that Shapley takes: none, each alone, all. */
+static void
+many_are_left_out_one_by_one(void **state)
+{
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(rerun_case_init(&c, &err), 0);
+	assert_int_equal(c.nsets_out, 12);
+	assert_int_equal(c.sets_out[0], 0);
+	assert_int_equal(c.sets_out[1], 1);
+	assert_int_equal(c.sets_out[10], 512);
+	assert_int_equal(c.sets_out[11], 1023);
+}
+
+UNIT_TEST(rerun)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+	const struct CMUnitTest tests[] = {
+		TEST(all_that_is_enabled_is_suspect),
+		TEST(each_can_be_left_out),
+		TEST(some_can_be_named),
+		TEST(findings_are_mapped_to_suspects),
+		TEST(the_store_reports_what_each_cost),
+		TEST(costs_are_means_over_draws),
+		TEST(many_are_left_out_one_by_one),
+	};
+
+	return cmocka_run_group_tests(tests, load, unload);
+}

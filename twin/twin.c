@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "twin/twin.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/run_files.h"
+#include "diag/collect/stream.h"
+#include "emulation/outputs/outputs.h"
+#include "twin/model.h"
+#include "twin/trial.h"
+
+/* Chance of the twin: far from the seeds that people give, none of which is in the records. */
+#define TWIN_SEED UINT64_C(7305172900000000000)
+
+/* Reads a recording into the evidence. @return 0 or negative errno with err */
+static int
+read_records(const char *path, struct evidence *ev, struct err *err)
+{
+	int fd = source_open_file(path, err), ret;
+
+	if (fd < 0)
+		return fd;
+	ret = stream_read_fd(fd, ev, err);
+	close(fd);
+	return ret;
+}
+
+/* Of a job whose twin is too far from what was measured. */
+static json_t *
+given_up(const struct twin_model *model, uint32_t job, const struct twin_error *error)
+{
+	return json_pack("{s:I, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:b, s:[]}", "job", (json_int_t)job, "name",
+			 model->run->jobs[job].name, "measured_ns", error->measured_ns, "twin_ns", error->twin_ns, "error",
+			 twin_error_job(error), "steps_error", twin_error_steps(error), "chance", twin_error_chance(error),
+			 "steps_chance", twin_error_chance_steps(error), "usable", 0, "suspects");
+}
+
+/* What a job lost over all its iterations. */
+static double
+lost_ps(const struct run *run, uint32_t job)
+{
+	double lost = 0;
+
+	for (uint32_t s = 0; s < run->nsteps; s++)
+		if (run_job_of(run, run->steps[s].collective) == &run->jobs[job])
+			lost += run_lost_ps(&run->steps[s]);
+	return lost;
+}
+
+/* Is it one of the TWIN_MAX_JOBS that lost most? */
+static bool
+is_asked(const struct run *run, uint32_t job)
+{
+	double own = lost_ps(run, job);
+	uint32_t before = 0;
+
+	for (uint32_t j = 0; j < run->njobs; j++)
+		before += lost_ps(run, j) > own || (lost_ps(run, j) == own && j < job);
+	return own > 0 && before < TWIN_MAX_JOBS;
+}
+
+/* Is a base run near enough to the measured one? */
+static bool
+is_usable(const struct twin_error *error)
+{
+	return twin_error_job(error) <= fmax(TWIN_MAX_ERROR, TWIN_CHANCE * twin_error_chance(error)) &&
+	       twin_error_steps(error) <= fmax(TWIN_MAX_STEPS, TWIN_CHANCE_STEPS * twin_error_chance_steps(error));
+}
+
+/* @return 0, or negative errno with err set */
+static int
+cost_jobs(const struct twin_options *options, const struct twin_model *model, const struct twin_work *work,
+	  const struct twin_error *errors, json_t *list, struct err *err)
+{
+	for (uint32_t j = 0; j < model->njobs; j++) {
+		json_t *job;
+
+		if (!is_asked(model->run, j))
+			continue;
+		errno = 0;
+		job = is_usable(&errors[j]) ? twin_cost_job(model, j, options->dir, work, &errors[j], err)
+					    : given_up(model, j, &errors[j]);
+		if (job == NULL)
+			return errno != 0 ? -errno : -ENOMEM;
+		json_array_append_new(list, job);
+	}
+	return 0;
+}
+
+static int
+make(const struct twin_options *options, struct twin_model *model, struct err *err)
+{
+	struct twin_error *errors = NULL;
+	json_t *list = json_array();
+	char dir[PATH_MAX + 16];
+	struct twin_work work = { .dir = dir, .jobs = options->jobs };
+	int ret = twin_model_infer(model, err);
+
+	if (options->limit_s > 0)
+		work.deadline_ns = clock_now_ns() + (uint64_t)(options->limit_s * 1e9);
+	snprintf(dir, sizeof(dir), "%s/" RUN_TWIN_WORK, options->dir);
+	if (ret == 0)
+		ret = run_dir_make(dir, err) < 0 ? -EIO : 0;
+
+	if (ret == 0)
+		errors = calloc((size_t)model->njobs + 1, sizeof(*errors));
+	if (ret == 0 && errors == NULL)
+		ret = err_set(err, -ENOMEM, "out of memory for %u jobs", model->njobs);
+	if (ret == 0)
+		ret = twin_fit(model, &work, errors, err);
+	if (ret == 0)
+		ret = twin_write(model, options->dir, RUN_TWIN_CONFIG, err);
+	if (ret == 0)
+		ret = cost_jobs(options, model, &work, errors, list, err);
+	if (ret == 0)
+		ret = output_json(json_pack("{s:i, s:I, s:I, s:O}", "schema_version", 1, "seed", (json_int_t)model->seed,
+					    "draws", (json_int_t)model->draws, "jobs", list),
+				  options->dir, RUN_TWIN, err);
+	rmdir(dir); /* where all runs are done */
+	json_decref(list);
+	free(errors);
+	return ret;
+}
+
+int
+twin_make(const struct twin_options *options, struct err *err)
+{
+	json_t *verdict = json_load_file(options->verdict, 0, NULL);
+	struct evidence ev;
+	struct run run = { 0 };
+	struct twin_model model = {
+		.ev = &ev, .run = &run, .findings = json_object_get(verdict, "findings"), .seed = TWIN_SEED
+	};
+	int ret;
+
+	evidence_init(&ev);
+	ret = verdict != NULL ? read_records(options->records, &ev, err)
+			      : err_set(err, -EINVAL, "%s cannot be read", options->verdict);
+	if (ret == 0)
+		ret = run_build(&run, &ev, err);
+	if (ret == 0)
+		ret = make(options, &model, err);
+	twin_model_fini(&model);
+	run_fini(&run);
+	evidence_fini(&ev);
+	json_decref(verdict);
+	return ret;
+}
