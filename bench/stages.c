@@ -22,7 +22,6 @@
 #include "common/array.h"
 #include "common/child.h"
 #include "common/clock.h"
-#include "common/grow.h"
 #include "common/outfile.h"
 #include "common/record/frame.h"
 #include "common/record/kinds.h"

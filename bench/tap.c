@@ -19,10 +19,10 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include "common/array.h"
 #include "common/child.h"
 #include "common/clock.h"
 #include "common/err.h"
-#include "common/grow.h"
 #include "common/record/frame.h"
 #include "common/run_files.h"
 #include "common/units.h"

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "bench/bench.h"
+#include "common/array.h"
 #include "common/clock.h"
-#include "common/grow.h"
 #include "common/record/buffer.h"
 #include "common/record/frame.h"
 #include "common/units.h"

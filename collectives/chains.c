@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "common/slab.h"
+#include "common/array.h"
 
 /* State while one rank's steps are divided into chains; all by step, from 1. */
 struct cut {

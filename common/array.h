@@ -1,5 +1,61 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Arrays: their length, those that grow, and those of a struct in one block. */
 #pragma once
+
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "common/log.h"
 
 /* Elements of an array: of the array itself, never of a pointer to its first one. */
 #define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
+
+/* The first size of an array that grows. Such arrays are bounded by what fills them, not here. */
+#define GROW_FIRST_BYTES 4096
+
+/*
+ * Makes room for need elements; capacity doubles. Memory exhaustion ends the program with a message: else elements
+ * would be lost silently.
+ * @param cap   elements there is room for, updated
+ * @param what  they are, for the message: "records"
+ * @return the array, moved or not
+ */
+static inline void *
+grow(void *array, size_t *cap, size_t need, size_t elem_bytes, const char *what)
+{
+	size_t next = *cap != 0 ? *cap : elem_bytes < GROW_FIRST_BYTES ? GROW_FIRST_BYTES / elem_bytes : 1;
+
+	if (need <= *cap)
+		return array;
+	while (next < need)
+		next *= 2;
+	array = realloc(array, next * elem_bytes);
+	if (array == NULL)
+		log_fatal("out of memory for %zu B of %s", next * elem_bytes, what);
+	*cap = next;
+	return array;
+}
+
+/*
+ * The arrays of a struct in one block: a row names each array once, with its length, and one free() releases all. Only for
+ * arrays that begin and end together and do not grow.
+ */
+struct slab_row {
+	void *array; /* address of the pointer that is set */
+	size_t count, elem_bytes;
+};
+
+#define SLAB_ROW(array, count)                                                                                             \
+	{                                                                                                                  \
+		&(array), (count), sizeof(*(array))                                                                        \
+	}
+
+/* @return the sum of the arrays' sizes, without what aligns them; the pointers are not read */
+size_t slab_bytes(const struct slab_row *rows, size_t nrows);
+
+/*
+ * Allocates a block of zeros and sets each pointer to its part, aligned for any type; NULL for an array of
+ * no elements. Under AddressSanitizer a gap behind each array finds accesses beyond it.
+ * @return the block, the caller's to free(); NULL: no memory, and the pointers are NULL
+ */
+void *slab_alloc(const struct slab_row *rows, size_t nrows);

@@ -39,7 +39,7 @@ void log_set_command(const char *name);
 void log_refusal(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* Ends the program with an error and SIGABRT: for memory that runs out where to go on would lose something silently. */
-void log_fatal(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
+void log_fatal(const char *fmt, ...) __attribute__((format(printf, 1, 2), __noreturn__));
 
 /*
  * A line of progress on a terminal, overwritten again and again, from threads that must not wait: a terminal that

@@ -10,7 +10,7 @@
 #define FIRST_SLOTS 8
 
 static int
-grow(struct port_flows *flows)
+grow_flows(struct port_flows *flows)
 {
 	uint32_t old = flows->cap, cap = old != 0 ? old * 2 : FIRST_SLOTS;
 	uint32_t *queued = realloc(flows->queued, cap * sizeof(*queued));
@@ -44,7 +44,7 @@ port_flows_fini(struct port_flows *flows)
 uint32_t
 port_flows_add(struct port_flows *flows, uint32_t flow)
 {
-	if ((flows->count == flows->cap && grow(flows) < 0) || flow_map_put(&flows->slots, flow, flows->count) < 0)
+	if ((flows->count == flows->cap && grow_flows(flows) < 0) || flow_map_put(&flows->slots, flow, flows->count) < 0)
 		log_fatal("out of memory for %u flows at a port", flows->count + 1);
 	flows->flow[flows->count] = flow;
 	return flows->count++;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/grow.h"
+#include "common/array.h"
 #include "common/minmax.h"
 #include "common/record/kinds.h"
 #include "common/wire/record.h"

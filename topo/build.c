@@ -35,7 +35,7 @@ builder_fini(struct builder *builder)
 
 /* Makes room for one more, doubling. @return the array, moved or not, or NULL with the old one kept */
 static void *
-grow(void *items, uint32_t count, uint32_t *room, size_t item_bytes)
+room_for_one(void *items, uint32_t count, uint32_t *room, size_t item_bytes)
 {
 	void *grown;
 
@@ -61,7 +61,7 @@ builder_node(struct builder *builder, enum topo_kind kind, const struct cfg_wher
 				name, sizeof(nodes->name) - 1);
 	if (topo->nnodes == TOPO_MAX_NODES)
 		return cfg_fail(where, key, builder->err, "more than %d nodes", TOPO_MAX_NODES);
-	nodes = grow(topo->nodes, topo->nnodes, &builder->node_room, sizeof(*nodes));
+	nodes = room_for_one(topo->nodes, topo->nnodes, &builder->node_room, sizeof(*nodes));
 	if (nodes == NULL)
 		return err_set(builder->err, -ENOMEM, "out of memory for %u nodes", topo->nnodes);
 	topo->nodes = nodes;
@@ -150,7 +150,7 @@ builder_link(struct builder *builder, const struct cfg_where *where, uint32_t a,
 		rc = add_port(builder, where, &topo->nodes[b]);
 	if (rc != 0)
 		return rc;
-	links = grow(builder->links, topo->nlinks, &builder->link_room, sizeof(*links));
+	links = room_for_one(builder->links, topo->nlinks, &builder->link_room, sizeof(*links));
 	if (links == NULL)
 		return err_set(builder->err, -ENOMEM, "out of memory for %u links", topo->nlinks);
 	builder->links = links;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/slab.h"
+#include "common/array.h"
 #include "common/units.h"
 #include "topo/pins.h"
 

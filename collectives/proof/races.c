@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "collectives/proof/proof.h"
-#include "common/slab.h"
+#include "common/array.h"
 
 /*
  * Order of events, by vector clocks: a step's clock holds, for each chain, how many of its steps are surely over when

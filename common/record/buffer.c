@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/grow.h"
+#include "common/array.h"
 #include "common/hash.h"
 #include "common/wire/record_hdr.h"
 

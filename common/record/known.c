@@ -11,7 +11,7 @@
 
 /* @param count  at least 1  @return the new, zeroed elements; NULL with err */
 static void *
-grow(struct known_list *list, size_t size_bytes, uint32_t count, struct err *err)
+grow_list(struct known_list *list, size_t size_bytes, uint32_t count, struct err *err)
 {
 	char *data = list->data;
 
@@ -110,7 +110,7 @@ add_collective(struct record_check *check, const struct rec_collective *rec, str
 
 	if (rc != 0)
 		return rc;
-	collective = grow(&check->collectives, sizeof(*collective), 1, err);
+	collective = grow_list(&check->collectives, sizeof(*collective), 1, err);
 	if (collective == NULL)
 		return -ENOMEM;
 	check->last = check->collectives.count - 1;
@@ -138,9 +138,9 @@ add_node(struct record_check *check, const struct rec_node *rec, struct err *err
 	uint32_t first_port = check->ports.count;
 	struct known_node *node;
 
-	if (rec->nports != 0 && grow(&check->ports, sizeof(struct known_port), rec->nports, err) == NULL)
+	if (rec->nports != 0 && grow_list(&check->ports, sizeof(struct known_port), rec->nports, err) == NULL)
 		return -ENOMEM;
-	node = grow(&check->nodes, sizeof(*node), 1, err);
+	node = grow_list(&check->nodes, sizeof(*node), 1, err);
 	if (node == NULL)
 		return -ENOMEM;
 	*node = (struct known_node){ rec->kind == 1, (uint16_t)rec->nports, 0, first_port };
@@ -181,7 +181,7 @@ known_add(struct record_check *check, const struct rec_hdr *rec, struct err *err
 			->depends++;
 		return 0;
 	case REC_ECMP:
-		set = grow(&check->sets, sizeof(*set), 1, err);
+		set = grow_list(&check->sets, sizeof(*set), 1, err);
 		if (set == NULL)
 			return -ENOMEM;
 		memcpy(set, rec, sizeof(*set));

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/grow.h"
+#include "common/array.h"
 #include "common/pkt_chance.h"
 #include "common/units.h"
 #include "dpswitch/pipeline/switch.h"

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "common/array.h"
-#include "common/grow.h"
 #include "common/minmax.h"
 #include "emulation/emulation.h"
 #include "rxe-hosts/device/embedded/embedded.h"

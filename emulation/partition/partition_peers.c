@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/clock.h"
-#include "common/grow.h"
 #include "common/interrupt.h"
 #include "common/log.h"
 #include "common/minmax.h"

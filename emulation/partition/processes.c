@@ -16,8 +16,8 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include "common/array.h"
 #include "common/clock.h"
-#include "common/grow.h"
 #include "common/hash.h"
 #include "common/interrupt.h"
 #include "emulation/partition/rendezvous.h"

@@ -15,8 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/array.h"
 #include "common/clock.h"
-#include "common/grow.h"
 #include "common/interrupt.h"
 #include "common/log.h"
 #include "common/units.h"

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/clock.h"
-#include "common/grow.h"
 #include "common/interrupt.h"
 #include "common/minmax.h"
 #include "emulation/emulation.h"

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 
 #include "common/array.h"
-#include "common/grow.h"
 #include "common/prng.h"
 #include "common/wire/volume.h"
 #include "eval/flowpulse/grid.h"

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/grow.h"
+#include "common/array.h"
 #include "common/hash.h"
 #include "common/log.h"
 #include "common/prng.h"

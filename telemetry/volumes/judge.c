@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "common/array.h"
-#include "common/slab.h"
 #include "telemetry/volumes/detect.h"
 
 /* Preconditions of the tests. */

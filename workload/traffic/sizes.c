@@ -12,7 +12,6 @@
 
 #include "common/array.h"
 #include "common/cfg/cfg.h"
-#include "common/grow.h"
 #include "common/printable.h"
 #include "common/units.h"
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "common/array.h"
-#include "common/grow.h"
 #include "workload/traffic/generator.h"
 
 #define ROW(kind) &generator_##kind,

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/err.h"
-#include "common/grow.h"
 #include "common/minmax.h"
 #include "common/prng.h"
 #include "diag/run/fill.h"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/grow.h"
+#include "common/array.h"
 #include "common/log.h"
 #include "common/units.h"
 #include "dpswitch/edge/frame/frame.h"

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "common/grow.h"
+#include "common/array.h"
 #include "tests/unit/unit.h"
 
 static void

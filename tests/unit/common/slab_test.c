@@ -10,7 +10,6 @@
 #include <cmocka.h>
 
 #include "common/array.h"
-#include "common/slab.h"
 #include "tests/unit/unit.h"
 
 struct arrays {

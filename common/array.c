@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "common/slab.h"
+#include "common/array.h"
 
 #include <stdint.h>
 #include <stdlib.h>
