@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "common/array.h"
-#include "common/grow.h"
 #include "common/record/buffer.h"
 #include "common/record/frame.h"
 #include "common/record/kinds.h"

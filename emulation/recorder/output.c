@@ -3,15 +3,100 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/clock.h"
+#include "common/log.h"
+#include "common/outfile.h"
 #include "common/record/frame.h"
+#include "common/run_files.h"
 #include "common/units.h"
 #include "common/wire/record.h"
 
 /* Of its own REC_GAP: the exporter numbers its from 0. */
 #define FIRST_GAP_SEQ 0x80000000u
+
+/* ---- rows ---- */
+
+static int
+take_fd(const struct output_target *target, struct err *err)
+{
+	(void)err;
+	return target->fd;
+}
+
+static void
+report_analyzer(const struct output_stats *stats, const char *dir)
+{
+	if (stats->error != 0)
+		log_warning("the analyzer ended (%s); the recording continues in %s/" RUN_RECORDING,
+			    output_why(stats->error), dir);
+	else if (stats->dropped_records != 0)
+		log_warning("the analyzer did not keep up: it lacks %" PRIu64 " records that %s/" RUN_RECORDING " has",
+			    stats->dropped_records, dir);
+}
+
+/* An analyzer that follows the run over a connected stream socket; it may be slow, stopped or dead. */
+const struct output_ops output_analyzer = {
+	.name = "analyzer",
+	.what = "the stream to the analyzer",
+	.cap_bytes = 8u << 20,
+	.give_up_ns = 10000000000ULL, /* it is stopped or broken then */
+	.on_full = { OUTPUT_WAIT, OUTPUT_DROP },
+	.socket = true,
+	.open = take_fd,
+	.report = report_analyzer,
+};
+
+/* A plugin diagnoser that follows the run over a connected stream socket. Its session reports the results. */
+const struct output_ops output_plugin = {
+	.name = "plugins",
+	.what = "the stream to a diagnoser",
+	.cap_bytes = 8u << 20,
+	.give_up_ns = 10000000000ULL,
+	.on_full = { OUTPUT_WAIT, OUTPUT_DROP },
+	.socket = true,
+	.open = take_fd,
+};
+
+static int
+open_file(const struct output_target *target, struct err *err)
+{
+	int fd = outfile_stream(target->path, NULL);
+
+	return fd >= 0 ? fd : err_set(err, fd, "%s: cannot write the recording: %s", target->path, strerror(-fd));
+}
+
+static int
+close_file(int fd)
+{
+	return close(fd) == 0 ? 0 : errno;
+}
+
+static void
+report_recording(const struct output_stats *stats, const char *dir)
+{
+	if (stats->error != 0)
+		log_warning("%s/" RUN_RECORDING " is cut short: %s", dir, output_why(stats->error));
+	else if (stats->dropped_records != 0)
+		log_warning("%s/" RUN_RECORDING " lacks %" PRIu64 " records: the disk did not keep up", dir,
+			    stats->dropped_records);
+}
+
+/* The file that has the stream byte for byte, made anew. */
+const struct output_ops output_recording = {
+	.name = "recording",
+	.what = "the recording",
+	.cap_bytes = 32u << 20,       /* a disk that is late by seconds, or real time that a machine catches up with */
+	.give_up_ns = 60000000000ULL, /* a disk hangs */
+	.on_full = { OUTPUT_WAIT, OUTPUT_DROP },
+	.kept = true,
+	.open = open_file,
+	.close = close_file,
+	.report = report_recording,
+};
 
 const struct output_ops *const output_registry[] = {
 	&output_analyzer,
@@ -19,6 +104,8 @@ const struct output_ops *const output_registry[] = {
 	&output_recording,
 	NULL,
 };
+
+/* ---- an output ---- */
 
 int
 output_open(struct output *output, const struct output_target *target, const struct rec_stream *head, struct err *err)

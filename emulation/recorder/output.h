@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A place where the record stream goes: a recording file, an analyzer's socket. Each is a row {name, contents,
- * behaviour when it does not keep up} with a file of its own, and has a buffer and a thread that empties it
- * (common/spool.h), so that none holds up another. A new output, such as a page that follows the run, is another file
- * and row: it reads the stream from the other end of a file descriptor.
+ * A destination of the record stream: a recording file, an analyzer's socket. Each is a row {name, contents, behaviour
+ * when it does not keep up}, and has a buffer and a thread that empties it (common/spool.h), so that none holds up
+ * another. A new output, such as a page that follows the run, is another row: it reads the stream from the other end
+ * of a file descriptor.
  */
 #pragma once
 
