@@ -11,7 +11,7 @@
 #include "common/printable.h"
 #include "common/program.h"
 #include "common/units.h"
-#include "scenario/scenario_args.h"
+#include "scenario/scenario.h"
 #include "topo/route.h"
 
 struct explain_options {

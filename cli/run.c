@@ -19,7 +19,7 @@
 #include "common/program.h"
 #include "common/run_files.h"
 #include "common/wire/partition.h"
-#include "scenario/scenario_args.h"
+#include "scenario/scenario.h"
 
 struct run_options {
 	struct scenario_options scenario;

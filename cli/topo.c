@@ -10,7 +10,7 @@
 #include "emulation/emulation.h"
 #include "emulation/preflight.h"
 #include "emulation/service.h"
-#include "scenario/scenario_args.h"
+#include "scenario/scenario.h"
 #include "topo/build.h"
 #include "topo/topo.h"
 #include "workload/plan.h"

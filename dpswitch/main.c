@@ -20,7 +20,7 @@
 #include "dpswitch/lcore/launch.h"
 #include "emulation/emulation.h"
 #include "emulation/run/run.h"
-#include "scenario/scenario_args.h"
+#include "scenario/scenario.h"
 
 #define CALIBRATION_HOPS 50000000ULL
 

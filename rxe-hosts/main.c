@@ -10,7 +10,7 @@
 #include "common/log.h"
 #include "common/program.h"
 #include "emulation/rxe_host/session.h"
-#include "scenario/scenario_args.h"
+#include "scenario/scenario.h"
 
 struct options {
 	struct scenario_options scenario;

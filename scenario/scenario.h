@@ -296,3 +296,22 @@ struct frame_pools {
 
 /* @return 0 or -ENOMEM */
 int frame_pools_sum(const struct scenario *scenario, struct frame_pools *sum);
+
+/*
+ * The arguments that all programs which read a scenario share: SCENARIO, --set PATH=VALUE and --seed N. These are the
+ * keys of the last two in a program's table of options.
+ */
+#define SCENARIO_ARGS_SET 's'
+#define SCENARIO_ARGS_SEED 'S'
+
+struct argp_state;
+
+/* Adds a PATH=VALUE, which has to stay where it is; ends the program if there are too many. */
+void scenario_args_set(struct scenario_options *options, const char *set, const struct argp_state *state);
+
+/*
+ * For the default case of a program's parser (argp(3)): handles the options listed above, and ends the program when it
+ * gets no scenario or two.
+ * @return 0 or ARGP_ERR_UNKNOWN
+ */
+int scenario_args_parse(struct scenario_options *options, int key, char *arg, const struct argp_state *state);

@@ -14,7 +14,6 @@
 #include "common/units.h"
 #include "scenario/scenario.h"
 #include "twin/rerun/rerun.h"
-#include "twin/rerun/rerun_store.h"
 #include "twin/rerun/text.h"
 
 struct costing {

@@ -13,7 +13,7 @@
 #include "common/run_files.h"
 #include "common/units.h"
 #include "eval/args.h"
-#include "scenario/scenario_args.h"
+#include "scenario/scenario.h"
 #include "twin/rerun/job.h"
 
 struct sweep_options {

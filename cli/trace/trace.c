@@ -24,7 +24,7 @@
 #include "common/wire/drop.h"
 #include "operator/devices/devices.h"
 #include "operator/tracer/tracer.h"
-#include "scenario/scenario_args.h"
+#include "scenario/scenario.h"
 #include "topo/advise.h"
 #include "workload/workload.h"
 

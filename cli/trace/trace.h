@@ -7,7 +7,7 @@
 
 #include "common/wire/drop.h"
 #include "operator/tracer/tracer.h"
-#include "scenario/scenario_args.h"
+#include "scenario/scenario.h"
 #include "topo/advise.h"
 
 #define TRACE_MAX_HOSTS 1024

@@ -10,7 +10,7 @@
 #include "common/program.h"
 #include "dpswitch/lcore/launch.h"
 #include "emulation/forward/forward.h"
-#include "scenario/scenario_args.h"
+#include "scenario/scenario.h"
 
 /* DPDK's, and for the frames of each port */
 #define MEMORY_MB 64

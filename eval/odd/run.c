@@ -18,7 +18,7 @@
 #include "eval/store.h"
 #include "eval/truth.h"
 #include "scenario/scenario.h"
-#include "twin/rerun/rerun_store.h"
+#include "twin/rerun/rerun.h"
 #include "workload/workload.h"
 
 /* A case, and where it is. */
