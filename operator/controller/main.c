@@ -9,8 +9,8 @@
 #include "common/log.h"
 #include "common/program.h"
 #include "common/unix_socket.h"
-#include "operator/controller/serve.h"
-#include "scenario/scenario_args.h"
+#include "operator/controller/controller.h"
+#include "scenario/scenario.h"
 
 struct options {
 	struct scenario_options scenario;

@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 
 #include "common/unix_socket.h"
-#include "operator/controller/serve.h"
+#include "operator/controller/controller.h"
 #include "tests/unit/operator/controller_rig.h"
 #include "tests/unit/unit.h"
 
