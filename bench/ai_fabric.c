@@ -25,7 +25,7 @@
 #include "common/units.h"
 #include "eval/args.h"
 #include "scenario/scenario.h"
-#include "store/reader.h"
+#include "store/schema.h"
 #include "twin/rerun/job.h"
 
 #define OUT "out/bench-ai-fabric"

@@ -5,7 +5,10 @@
  */
 #pragma once
 
+#include <sqlite3.h>
 #include <stdint.h>
+
+#include "common/err.h"
 
 /* Of the whole schema: PRAGMA user_version. A column that is added leaves it; one that changes its meaning does not. */
 #define STORE_VERSION 1
@@ -56,3 +59,15 @@ uint32_t store_columns(enum store_table table);
 
 /* The name of a class's queue, group or counter has its number: classes are 0 to 7. */
 #define STORE_CLASSES 8
+
+/*
+ * Opens DIR/run.sqlite, read-only.
+ * @return NULL with err set and errno: -ENOENT: the run has none; -EINVAL: it is none of this version
+ */
+sqlite3 *store_read(const char *dir, struct err *err);
+
+/*
+ * Prepares one statement that changes nothing.
+ * @return NULL with err set: wrong SQL, several statements, or one that writes
+ */
+sqlite3_stmt *store_select(sqlite3 *db, const char *sql, struct err *err);

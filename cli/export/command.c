@@ -14,7 +14,6 @@
 #include "common/outfile.h"
 #include "common/run_files.h"
 #include "common/units.h"
-#include "store/reader.h"
 #include "store/schema.h"
 
 const struct export_format export_formats[] = {

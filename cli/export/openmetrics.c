@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "cli/export/export.h"
-#include "store/reader.h"
+#include "store/schema.h"
 
 #define PORT "nodes.name AS instance, ports.name AS device"
 #define OF_PORTS "FROM ports JOIN nodes USING (node) "

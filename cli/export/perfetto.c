@@ -10,7 +10,7 @@
 
 #include "cli/export/export.h"
 
-#include "store/reader.h"
+#include "store/schema.h"
 
 #define SEQUENCE 1       /* of all packets: one writer */
 #define STATE_CLEARED 1  /* TracePacket.SEQ_INCREMENTAL_STATE_CLEARED */

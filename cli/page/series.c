@@ -13,7 +13,7 @@
 
 #include "common/array.h"
 #include "common/run_files.h"
-#include "store/reader.h"
+#include "store/schema.h"
 
 /* Of each of the two tables; further ports, or queues, are counted. */
 #define MAX_SERIES 512

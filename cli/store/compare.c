@@ -12,7 +12,7 @@
 #include "common/array.h"
 #include "common/log.h"
 #include "common/printable.h"
-#include "store/reader.h"
+#include "store/schema.h"
 
 #define MOST_RUNS 64
 #define MOST_ROWS 20 /* of a table for people */

@@ -12,7 +12,7 @@
 #include "cli/store/tables.h"
 #include "common/log.h"
 #include "common/run_files.h"
-#include "store/reader.h"
+#include "store/schema.h"
 
 #define LISTED_ROWS 1000
 

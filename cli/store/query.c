@@ -6,7 +6,6 @@
 #include "cli/command.h"
 #include "cli/store/tables.h"
 #include "common/log.h"
-#include "store/reader.h"
 #include "store/schema.h"
 
 #define QUERY_ROWS 1000

@@ -13,7 +13,6 @@
 
 #include "common/array.h"
 #include "common/run_files.h"
-#include "store/reader.h"
 #include "store/schema.h"
 
 /* ---- Several runs in one connection ---- */

@@ -16,7 +16,7 @@
 #include "common/run_files.h"
 #include "common/units.h"
 #include "common/unix_socket.h"
-#include "store/reader.h"
+#include "store/schema.h"
 #include "store/store.h"
 
 #define WORDS_BYTES 128

@@ -8,7 +8,7 @@
 #include "cli/sweep/sweep.h"
 #include "common/array.h"
 #include "common/outfile.h"
-#include "store/reader.h"
+#include "store/schema.h"
 
 #define WIDTH 760
 #define HEIGHT 440

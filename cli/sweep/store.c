@@ -13,7 +13,7 @@
 #include "common/hash.h"
 #include "common/outfile.h"
 #include "common/run_files.h"
-#include "store/reader.h"
+#include "store/schema.h"
 #include "twin/rerun/results.h"
 
 /* What is known of each run, by a query on its run.sqlite: a column each of the table "runs". */

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "store/reader.h"
+#include "store/schema.h"
 #include "store/store.h"
 #include "tests/unit/unit.h"
 
