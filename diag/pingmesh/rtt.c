@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "common/minmax.h"
 #include "common/units.h"
 #include "diag/pingmesh/judge.h"
 #include "diag/run/fill.h"
@@ -29,28 +30,34 @@ struct sample {
 struct usual {
 	double median_ps;  /* of the tuple; 0: too few samples */
 	double nominal_ps; /* propagation delay of its links, there and back */
+	uint64_t least_ps; /* of its samples */
 	uint32_t hops;     /* those of one-way probes from ONE_WAY_HOPS on; 0: its paths are not known */
 };
 
 struct marking {
 	struct judging *j;
-	struct sample *samples;
+	struct sample *samples; /* [nsamples] by tuple, those of a tuple in order of time */
 	uint32_t nsamples;
+	uint64_t *rtts_ps;         /* [nsamples] of one tuple or period, sorted */
 	struct usual *tuples;      /* [ntuples] */
 	double own_ps[MOST_HOPS];  /* by hops: the least RTT of a tuple without nominal_ps, the median of tuples */
 	uint32_t alike[MOST_HOPS]; /* tuples */
 };
 
 static int
-cmp_sample(const void *pa, const void *pb)
+cmp_rtt(const void *pa, const void *pb)
 {
-	const struct sample *a = pa, *b = pb;
+	return order_u64(*(const uint64_t *)pa, *(const uint64_t *)pb);
+}
 
-	if (a->tuple != b->tuple)
-		return a->tuple < b->tuple ? -1 : 1;
-	if (a->rtt_ps != b->rtt_ps)
-		return a->rtt_ps < b->rtt_ps ? -1 : 1;
-	return a->probe < b->probe ? -1 : a->probe > b->probe;
+/* The RTTs of samples [from, to), at least one, sorted. */
+static const uint64_t *
+sorted_rtts(struct marking *m, uint32_t from, uint32_t to)
+{
+	for (uint32_t i = from; i < to; i++)
+		m->rtts_ps[i - from] = m->samples[i].rtt_ps;
+	qsort(m->rtts_ps, to - from, sizeof(*m->rtts_ps), cmp_rtt);
+	return m->rtts_ps;
 }
 
 static int
@@ -84,11 +91,11 @@ add_paths(const struct judging *j, uint32_t tuple, bool one_way, struct usual *u
 		usual->hops = 0;
 }
 
-/* @return the least RTT of a tuple beyond the time of its cables; the first of its samples is its least */
+/* @return the least RTT of a tuple beyond the time of its cables */
 static double
-own_part(const struct sample *least, const struct usual *usual)
+own_part(const struct usual *usual)
 {
-	return (double)least->rtt_ps > usual->nominal_ps ? (double)least->rtt_ps - usual->nominal_ps : 0;
+	return (double)usual->least_ps > usual->nominal_ps ? (double)usual->least_ps - usual->nominal_ps : 0;
 }
 
 static void
@@ -96,11 +103,14 @@ find_medians(struct marking *m)
 {
 	for (uint32_t first = 0, end; first < m->nsamples; first = end) {
 		struct usual *usual = &m->tuples[m->samples[first].tuple];
+		const uint64_t *rtts_ps;
 
 		for (end = first + 1; end < m->nsamples && m->samples[end].tuple == m->samples[first].tuple; end++)
 			;
+		rtts_ps = sorted_rtts(m, first, end);
+		usual->least_ps = rtts_ps[0];
 		if (end - first >= LEAST_SAMPLES)
-			usual->median_ps = (double)m->samples[first + (end - first - 1) / 2].rtt_ps;
+			usual->median_ps = (double)rtts_ps[(end - first - 1) / 2];
 		add_paths(m->j, m->samples[first].tuple, net_is_one_way(&m->j->net.probes[m->samples[first].probe]), usual);
 	}
 }
@@ -118,7 +128,7 @@ find_alike(struct marking *m)
 			const struct usual *usual = &m->tuples[m->samples[i].tuple];
 
 			if (usual->hops == hops && (i == 0 || m->samples[i].tuple != m->samples[i - 1].tuple))
-				all[count++] = own_part(&m->samples[i], usual);
+				all[count++] = own_part(usual);
 		}
 		m->alike[hops] = count;
 		if (count == 0)
@@ -142,29 +152,20 @@ is_congested(double usual_ps, uint64_t rtt_ps)
 	return usual_ps > 0 && (double)rtt_ps > CONGESTED * usual_ps && (double)rtt_ps > usual_ps + LEAST_PS;
 }
 
-/* Samples of a tuple in time's order. */
-static int
-cmp_time(const void *pa, const void *pb)
-{
-	const struct sample *a = pa, *b = pb;
-
-	return a->probe < b->probe ? -1 : a->probe > b->probe;
-}
-
-/* Samples of a tuple in a period, [from, to), which are sorted by their RTTs. @return the end of them */
+/* Samples of a tuple in a period, [from, to). */
 static void
 mark_period(struct marking *m, uint32_t from, uint32_t to)
 {
 	const struct usual *usual = &m->tuples[m->samples[from].tuple];
-	struct sample *samples = m->samples;
+	const struct sample *samples = m->samples;
+	const uint64_t *rtts_ps = sorted_rtts(m, from, to);
 	double idle_ps = 0;
 	bool slower, stays;
 
 	if (usual->hops != 0 && m->alike[usual->hops] >= LEAST_ALIKE)
 		idle_ps = usual->nominal_ps + m->own_ps[usual->hops];
-	qsort(&samples[from], to - from, sizeof(*samples), cmp_sample);
-	slower = idle_ps > 0 && (double)samples[from].rtt_ps > idle_ps * (1 + SLOWER) + LEAST_PS;
-	stays = to - from >= LEAST_SAMPLES && is_congested(idle_ps, samples[from + (to - from - 1) / 2].rtt_ps);
+	slower = idle_ps > 0 && (double)rtts_ps[0] > idle_ps * (1 + SLOWER) + LEAST_PS;
+	stays = to - from >= LEAST_SAMPLES && is_congested(idle_ps, rtts_ps[(to - from - 1) / 2]);
 	for (uint32_t i = from; i < to; i++)
 		m->j->net.probes[samples[i].probe].high = slower || is_congested(usual->median_ps, samples[i].rtt_ps) ||
 							  (stays && is_congested(idle_ps, samples[i].rtt_ps));
@@ -175,7 +176,6 @@ mark_tuple(struct marking *m, uint32_t first, uint32_t end)
 {
 	const struct net_probe *probes = m->j->net.probes;
 
-	qsort(&m->samples[first], end - first, sizeof(*m->samples), cmp_time);
 	for (uint32_t from = first, to; from < end; from = to) {
 		uint64_t period = period_of(m->j, &probes[m->samples[from].probe]);
 
@@ -185,32 +185,40 @@ mark_tuple(struct marking *m, uint32_t first, uint32_t end)
 	}
 }
 
+/* A counting sort by tuples: probes are in order of time. @param next  [ntuples + 1] of zeros: the place of each's next */
 static void
-collect(struct marking *m)
+collect(struct marking *m, uint32_t *next)
 {
-	for (uint32_t i = 0; i < m->j->net.nprobes; i++) {
-		const struct net_probe *probe = &m->j->net.probes[i];
+	const struct net *net = &m->j->net;
+
+	for (uint32_t i = 0; i < net->nprobes; i++)
+		next[net->probes[i].tuple + 1] += net->probes[i].result == REC_PROBE_OK;
+	for (uint32_t tuple = 0; tuple < net->ntuples; tuple++)
+		next[tuple + 1] += next[tuple];
+	m->nsamples = next[net->ntuples];
+	for (uint32_t i = 0; i < net->nprobes; i++) {
+		const struct net_probe *probe = &net->probes[i];
 
 		if (probe->result == REC_PROBE_OK)
-			m->samples[m->nsamples++] = (struct sample){ probe->tuple, i, probe->rtt_ps };
+			m->samples[next[probe->tuple]++] = (struct sample){ probe->tuple, i, probe->rtt_ps };
 	}
-	if (m->nsamples > 1)
-		qsort(m->samples, m->nsamples, sizeof(*m->samples), cmp_sample);
 }
 
 int
 rtt_mark(struct judging *j)
 {
 	struct marking *m = run_alloc(1, sizeof(*m), j->err);
+	uint32_t *next = run_alloc(j->net.ntuples + 1, sizeof(*next), j->err);
 	int rc = -ENOMEM;
 
-	if (m == NULL)
-		return -ENOMEM;
+	if (m == NULL || next == NULL)
+		goto out;
 	m->j = j;
 	m->samples = run_alloc(j->net.nprobes, sizeof(*m->samples), j->err);
+	m->rtts_ps = run_alloc(j->net.nprobes, sizeof(*m->rtts_ps), j->err);
 	m->tuples = run_alloc(j->net.ntuples, sizeof(*m->tuples), j->err);
-	if (m->samples != NULL && m->tuples != NULL) {
-		collect(m);
+	if (m->samples != NULL && m->rtts_ps != NULL && m->tuples != NULL) {
+		collect(m, next);
 		find_medians(m);
 		rc = find_alike(m);
 	}
@@ -222,7 +230,10 @@ rtt_mark(struct judging *j)
 		mark_tuple(m, first, end);
 	}
 	free(m->samples);
+	free(m->rtts_ps);
 	free(m->tuples);
+out:
+	free(next);
 	free(m);
 	return rc;
 }
