@@ -123,6 +123,13 @@ route_select(const struct route_hashing *hashing, uint64_t seed, uint32_t node, 
 	return route_hash_index(route_hash(hashing, tuple, route_switch_seed(hashing, seed, node)), members);
 }
 
+#ifdef __SSE4_2__
+static uint32_t
+crc32c_byte(uint32_t crc, uint8_t byte)
+{
+	return __builtin_ia32_crc32qi(crc, byte);
+}
+#else
 /* Reflected polynomial 0x82f63b78, one entry a byte. */
 static const uint32_t table[256] = {
 	0x00000000, 0xf26b8303, 0xe13b70f7, 0x1350f3f4, 0xc79a971f, 0x35f1141c, 0x26a1e7e8, 0xd4ca64eb, 0x8ad958cf,
@@ -156,6 +163,13 @@ static const uint32_t table[256] = {
 	0xbe2da0a5, 0x4c4623a6, 0x5f16d052, 0xad7d5351,
 };
 
+static uint32_t
+crc32c_byte(uint32_t crc, uint8_t byte)
+{
+	return table[(crc ^ byte) & 0xff] ^ crc >> 8;
+}
+#endif
+
 uint32_t
 crc32c(const void *data, size_t size_bytes)
 {
@@ -163,6 +177,6 @@ crc32c(const void *data, size_t size_bytes)
 	uint32_t crc = UINT32_MAX;
 
 	for (size_t i = 0; i < size_bytes; i++)
-		crc = table[(crc ^ bytes[i]) & 0xff] ^ crc >> 8;
+		crc = crc32c_byte(crc, bytes[i]);
 	return ~crc;
 }
