@@ -26,7 +26,7 @@ enum claim_kind {
 	CLAIM_UNWATCHED,    /* unexplained slow steps, some of them without telemetry of their time */
 	CLAIM_UNNAMED,      /* slow steps, and class 0 took time from them: the owner of its frames was not reported */
 	CLAIM_ACKS,         /* slow steps, none slower than others' ACKs on its path can make it */
-	CLAIM_NO_SIGN,      /* slow steps, and all ports and flows on their paths are known to have been well */
+	CLAIM_NO_SIGN,      /* slow steps, and their ports' pauses, queues and drops, if any, explain too little */
 	CLAIM_NO_EFFECT,    /* findings about the network that cost nothing, and unexplained time */
 	CLAIM_UNCERTAIN,    /* findings about the network, none that is more likely than not */
 	CLAIM_UNTIMED,      /* it makes no claim about time, for or against the network */
@@ -44,7 +44,8 @@ struct claim {
 	double confidence;
 	uint32_t slow; /* steps */
 	uint32_t unwatched;
-	double ack_share; /* CLAIM_ACKS: the share of a step's time that ACKs may add */
+	double ack_share;                /* CLAIM_ACKS: the share of a step's time that ACKs may add */
+	bool paused, contended, dropped; /* CLAIM_NO_SIGN: a port on the path of such a step was, or dropped a packet */
 };
 
 struct diagnoser;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/minmax.h"
 #include "diag/report/facts.h"
 #include "diag/report/flows.h"
@@ -53,12 +54,48 @@ print_hosts(const struct verdict *v, char *buf)
 	fmt_append(buf, FACTS_REASON, ". %s.", facts_evidence(v, facts_host(v), evidence));
 }
 
+/* A host's finding beside slow steps that it does not explain. */
+static void
+print_host(const struct finding *host, char *buf)
+{
+	if (host == NULL)
+		fmt_append(buf, FACTS_REASON, ".");
+	else if ((host->type->traits & FINDING_OF_SENDER) != 0)
+		fmt_append(buf, FACTS_REASON, "; %s %s%s explains a part.", host->type->title, host->type->preposition,
+			   host->root);
+	else
+		fmt_append(buf, FACTS_REASON, "; late was host %s.", host->root);
+}
+
+static void
+print_no_sign(const struct claim *claim, char *buf)
+{
+	const char *const seen[] = { claim->paused ? "pauses" : NULL, claim->contended ? "queues" : NULL,
+				     claim->dropped ? "drops" : NULL };
+	uint32_t count = 0, named = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(seen); i++)
+		count += seen[i] != NULL;
+	if (count == 0) {
+		fmt_append(buf, FACTS_REASON, ", but no port on their path was paused, contended or dropped a packet");
+		return;
+	}
+	fmt_append(buf, FACTS_REASON, ", and the ");
+	for (size_t i = 0; i < ARRAY_LEN(seen); i++)
+		if (seen[i] != NULL) {
+			fmt_append(buf, FACTS_REASON, "%s%s",
+				   named == 0           ? ""
+				   : named + 1 == count ? " and "
+							: ", ",
+				   seen[i]);
+			named++;
+		}
+	fmt_append(buf, FACTS_REASON, " on their path explain too little of it");
+}
+
 static void
 print_slow(const struct verdict *v, const struct claim *claim, char *buf)
 {
-	const struct finding *host = facts_host(v);
-	const char *late = host != NULL ? "; late was host " : "", *name = host != NULL ? host->root : "";
-
 	fmt_append(buf, FACTS_REASON, "%u of %u %s were slow", claim->slow, v->run.nsteps, things(v));
 	if (claim->kind == CLAIM_UNWATCHED)
 		fmt_append(buf, FACTS_REASON,
@@ -70,15 +107,15 @@ print_slow(const struct verdict *v, const struct claim *claim, char *buf)
 			   "; class 0 took time from them on links that they shared, and the owners of these frames were "
 			   "not reported.");
 	else if (claim->kind == CLAIM_ACKS)
-		fmt_append(buf, FACTS_REASON,
-			   ", by at most the %.1f %% that ACKs of other flows on their path can cost%s%s.",
-			   100 * claim->ack_share, late, name);
+		fmt_append(buf, FACTS_REASON, ", by at most the %.1f %% that ACKs of other flows on their path can cost",
+			   100 * claim->ack_share);
 	else if (claim->kind == CLAIM_NO_SIGN)
-		fmt_append(buf, FACTS_REASON, ", but no port on their path was paused, contended or dropped a packet%s%s.",
-			   late, name);
+		print_no_sign(claim, buf);
 	else
 		fmt_append(buf, FACTS_REASON,
 			   " and nothing that was reported explains it, but the evidence is incomplete.");
+	if (claim->kind == CLAIM_ACKS || claim->kind == CLAIM_NO_SIGN)
+		print_host(facts_host(v), buf);
 }
 
 static void

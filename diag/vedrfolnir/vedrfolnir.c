@@ -12,6 +12,7 @@
 #include "diag/run/fill.h"
 #include "diag/run/run.h"
 #include "diag/vedrfolnir/cause/cause.h"
+#include "diag/vedrfolnir/cause/drops.h"
 #include "diag/vedrfolnir/provenance/provenance.h"
 #include "diag/vedrfolnir/rating/rating.h"
 #include "diag/vedrfolnir/waiting/wgraph.h"
@@ -412,12 +413,27 @@ blame(const struct section *section, bool left, double *sure)
 	return most[effect] > CONCLUDE_LIKELY ? CLAIM_FAULT : CLAIM_UNCERTAIN;
 }
 
+/* What the ports on an unexplained step's path report all the same. */
+static void
+note_signs(const struct cause_input *in, uint32_t step, struct claim *claim)
+{
+	const struct prov_graph *graph = in->graphs[step];
+
+	for (uint32_t p = 0; graph != NULL && p < graph->nreached; p++) {
+		claim->paused |= graph->ports[p].pause_ps > 0;
+		claim->contended |= !in->ev->nodes[in->ev->ports[graph->ports[p].port].node].host &&
+				    cause_has_queue(in, &graph->ports[p]);
+	}
+	for (uint32_t reason = 0; reason < REC_DROP_REASONS && !claim->dropped; reason++)
+		claim->dropped = drops_any(in, step, reason);
+}
+
 /*
  * The claim of findings, telemetry and evidence together about the network. @param section  VEDRFOLNIR's, but for its
  * claim
  */
 static struct claim
-conclude(const struct run *run, const struct section *section)
+conclude(const struct cause_input *in, const struct run *run, const struct section *section)
 {
 	bool network = has_finding(section, false), complete = run_complete(run) && section->skipped == 0, too_much;
 	double rtt_ps = base_rtt_ps(run);
@@ -435,6 +451,7 @@ conclude(const struct run *run, const struct section *section)
 			continue;
 		unexplained++;
 		claim.unwatched += !was_watched(run, section->own, i);
+		note_signs(in, i, &claim);
 	}
 	too_much = sum_up(run, section->own, &claim, rtt_ps);
 	claim.innocent = !network && claim.slow == 0 && done != 0 && complete && run_finished(run) && !too_much;
@@ -537,7 +554,7 @@ vedrfolnir_diagnose(const struct evidence *evidence, const struct run *run, cons
 		rc = budgets_sum_up(run, section, err);
 	if (rc == 0) {
 		conclude_findings(run, section);
-		section->claim = conclude(run, section);
+		section->claim = conclude(&in, run, section);
 	}
 	for (uint32_t i = 0; d.graphs != NULL && i < run->nsteps; i++)
 		prov_destroy(d.graphs[i]);

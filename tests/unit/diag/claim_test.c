@@ -36,6 +36,29 @@ test_unwatched(void **state)
 	}
 }
 
+/* A port on the path of an unexplained step had a queue, of packets that waited for next to nothing: it is not denied. */
+static void
+test_signs_are_not_denied(void **state)
+{
+	struct records r;
+	struct rec_port_row row = records_port_row(1, 0, 40, 250000, 100, 20);
+	struct verdict *v;
+
+	case_fabric(&r);
+	records_step(&r, 1, H15, REC_NONE, 0, EXPECT);
+	records_step(&r, 1, H17, REC_NONE, 0, 80 * MS);
+	records_step(&r, 2, H15, H17, 80 * MS, 80 * MS + EXPECT);
+	records_step(&r, 2, H17, REC_NONE, 80 * MS, 80 * MS + EXPECT);
+	records_put_port(&r, SW6, row);
+	case_flow(&r, SW6, 1, 0, F17, 0, 40, 250000, 100);
+	v = case_conclude(&r, REC_END_COMPLETE);
+	assert_int_equal(v->nfindings, 0);
+	assert_int_equal(verdict_claim(v)->kind, CLAIM_NO_SIGN);
+	assert_null(strstr(case_reason(v), "no port on their path"));
+	assert_non_null(strstr(case_reason(v), "queues on their path explain too little"));
+	verdict_destroy(v);
+}
+
 /* Others' ACKs may have cost a step 2 * 60 / 1348 of its time: that needs no watching, and is not known either. */
 static void
 test_slowed_by_acks(void **state)
@@ -83,6 +106,7 @@ UNIT_TEST(claim)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_unwatched),
+		cmocka_unit_test(test_signs_are_not_denied),
 		cmocka_unit_test(test_slowed_by_acks),
 		cmocka_unit_test(test_starved),
 	};

@@ -33,6 +33,10 @@ claims(void **state)
 		  "3 of 56 steps were slow, by at most the 8.9 % that ACKs of other flows on their path can cost." },
 		{ { .kind = CLAIM_NO_SIGN, .slow = 3 },
 		  "3 of 56 steps were slow, but no port on their path was paused, contended or dropped a packet." },
+		{ { .kind = CLAIM_NO_SIGN, .slow = 3, .paused = true, .contended = true },
+		  "3 of 56 steps were slow, and the pauses and queues on their path explain too little of it." },
+		{ { .kind = CLAIM_NO_SIGN, .slow = 3, .dropped = true },
+		  "3 of 56 steps were slow, and the drops on their path explain too little of it." },
 		{ { .kind = CLAIM_INCOMPLETE, .slow = 3 },
 		  "3 of 56 steps were slow and nothing that was reported explains it, but the evidence is incomplete." },
 	};
