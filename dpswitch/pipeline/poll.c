@@ -100,6 +100,13 @@ was_down(const struct sw *sw, uint16_t port)
 	       topo->nodes[topo_port_of(topo, sw->node.id, port)->peer].kind == TOPO_SWITCH;
 }
 
+/* Did packets that would have left by it, or by another of equal cost, have no route? */
+static bool
+had_no_route(const struct sw *sw, uint16_t port)
+{
+	return sw->ports[port].telem.drops->of[REC_DROP_NO_ROUTE].packets != 0;
+}
+
 /* Alternative egress or ingress ports of the victim: those of them with data to report. */
 static void
 poll_alternatives(struct sw *sw, const struct pkt *poll, uint8_t egress, bool sprayed)
@@ -119,7 +126,7 @@ poll_alternatives(struct sw *sw, const struct pkt *poll, uint8_t egress, bool sp
 			poll_mark(port, poll, true);
 	}
 	for (uint16_t i = 0; i < sw->node.nports; i++)
-		if (i != egress && was_down(sw, i))
+		if (i != egress && (was_down(sw, i) || had_no_route(sw, i)))
 			poll_mark(&sw->ports[i], poll, true);
 }
 
