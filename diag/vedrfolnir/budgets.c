@@ -19,6 +19,7 @@ struct sharing {
 	uint32_t *alike;  /* [nfindings] the first finding of the same type and root */
 	uint32_t *job_of; /* [nflows] the flow's job, RUN_NONE: no job's */
 	double *left_ps;  /* [nsteps] lost, and not explained */
+	double *apart_ps; /* [nfindings] their Shapley values beside what the job's flows do to each other, and the unexplained */
 	struct replay_claim *claims;
 	uint32_t nclaims;
 };
@@ -149,6 +150,35 @@ cmp_step(const void *pa, const void *pb)
 	return a->step < b->step ? -1 : a->step > b->step;
 }
 
+/* Is it about what the flows of a job do to each other? Nobody can leave that out. */
+static bool
+is_own(const struct sharing *s, const struct replay_claim *claim)
+{
+	return claim->owner == RUN_NONE ||
+	       (claim->part != RUN_NONE && claim->player >= s->run->nflows && s->job_of[claim->part] != RUN_NONE);
+}
+
+/* @param claims  [count] of one job */
+static int
+share_apart(struct sharing *s, uint32_t job, const struct replay_claim *claims, uint32_t count, struct err *err)
+{
+	struct replay_claim *apart = run_alloc(count, sizeof(*apart), err);
+	struct replay_together together;
+	uint32_t napart = 0;
+	int ret;
+
+	if (apart == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++)
+		if (!is_own(s, &claims[i]))
+			apart[napart++] = claims[i];
+	ret = napart != 0 ? replay_share(s->run, job, apart, napart, &together, err) : 0;
+	for (uint32_t i = 0; i < napart && ret == 0; i++)
+		s->apart_ps[apart[i].owner] += apart[i].share_ps;
+	free(apart);
+	return ret;
+}
+
 static int
 share(struct sharing *s, struct err *err)
 {
@@ -163,7 +193,9 @@ share(struct sharing *s, struct err *err)
 
 		while (end < s->nclaims && job_of(s->run, s->run->steps[s->claims[end].step].collective) == job)
 			end++;
-		ret = replay_share(s->run, job, s->claims + i, end - i, &together, err);
+		ret = share_apart(s, job, s->claims + i, end - i, err);
+		if (ret == 0)
+			ret = replay_share(s->run, job, s->claims + i, end - i, &together, err);
 		for (uint32_t c = i; c < end; c++) {
 			struct time_budget *budget = &own->budgets[s->run->steps[s->claims[c].step].collective];
 
@@ -213,21 +245,27 @@ struct judged {
 };
 
 /*
- * Where none regains anything alone, since each hides the cost of another, all of them together do; unless unexplained
- * time regains more than they do together. The same holds for late hosts: a chain may wait for any of them, one step
- * after the other.
+ * What one regains alone. Equal causes side by side hide each other: each has its part of what all of them regain that can
+ * be left out. Where none regains anything alone, all of them together do; unless unexplained time regains more than they
+ * do together. The same holds for late hosts: a chain may wait for any of them, one step after the other.
+ * @param apart_ps  the finding's Shapley value beside what cannot be left out
  */
 static double
-effect_ps(const struct finding *finding, const struct time_budget *budget, const struct judged *judged)
+effect_ps(const struct finding *finding, double apart_ps, const struct time_budget *budget, const struct judged *judged)
 {
 	if (is_host(finding) && !judged->host_alone && budget->hosts_ps >= budget->least_ps)
 		return finding->critical_ps > 0 ? budget->hosts_ps : 0;
-	return judged->any_alone ? finding->regained_ps : finding->critical_ps;
+	if (!judged->any_alone)
+		return finding->critical_ps;
+	/* What was inferred for want of another cause, behind others, may be their work. */
+	if (is_host(finding) || (finding->type->traits & FINDING_BY_DEFAULT) != 0)
+		return finding->regained_ps;
+	return fmax(finding->regained_ps, apart_ps);
 }
 
 /* @param judged  [ncollectives] zeroed */
 static void
-judge(const struct run *run, struct section *section, struct judged *judged)
+judge(const struct run *run, struct section *section, const double *apart_ps, struct judged *judged)
 {
 	struct vedrfolnir *own = section->own;
 	double together_ps;
@@ -253,7 +291,7 @@ judge(const struct run *run, struct section *section, struct judged *judged)
 	for (uint32_t i = 0; i < section->nfindings; i++) {
 		struct finding *finding = &section->findings[i];
 		const struct time_budget *budget = &own->budgets[finding->collective];
-		double ps = effect_ps(finding, budget, &judged[finding->collective]);
+		double ps = effect_ps(finding, apart_ps[i], budget, &judged[finding->collective]);
 
 		finding->costless = ps <= 0 || ps < budget->least_ps;
 	}
@@ -267,8 +305,9 @@ budgets_sum_up(const struct run *run, struct section *section, struct err *err)
 	struct judged *judged = run_alloc(run->ncollectives, sizeof(*judged), err);
 	int ret = -ENOMEM;
 
+	s.apart_ps = run_alloc(section->nfindings, sizeof(*s.apart_ps), err);
 	own->budgets = run_alloc(run->ncollectives, sizeof(*own->budgets), err);
-	if (own->budgets != NULL && judged != NULL)
+	if (own->budgets != NULL && judged != NULL && s.apart_ps != NULL)
 		ret = make_claims(&s, err);
 	if (ret == 0)
 		ret = share(&s, err);
@@ -279,7 +318,8 @@ budgets_sum_up(const struct run *run, struct section *section, struct err *err)
 	free(s.job_of);
 	free(s.left_ps);
 	if (ret == 0)
-		judge(run, section, judged);
+		judge(run, section, s.apart_ps, judged);
+	free(s.apart_ps);
 	free(judged);
 	return ret;
 }
