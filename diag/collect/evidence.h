@@ -229,6 +229,8 @@ uint32_t evidence_collective(const struct evidence *ev, uint32_t id, uint32_t it
 bool evidence_report(const struct evidence *ev, uint32_t step, struct rec_step *report);
 /* An entry of the sender's ledger of a step. @return 0 of a step without a report, too */
 uint64_t evidence_ledger_ps(const struct evidence *ev, uint32_t step, enum ledger_entry entry);
+/* Does the sender's ledger have all of a finished step's time? That of a kernel host has an idle path's alone. */
+bool evidence_has_ledger(const struct evidence *ev, uint32_t step);
 /* @return flow id, EV_NONE if no record names it */
 uint32_t evidence_flow(const struct evidence *ev, const struct rec_tuple *tuple);
 /*

@@ -119,6 +119,20 @@ evidence_ledger_ps(const struct evidence *ev, uint32_t step, enum ledger_entry e
 	return ps;
 }
 
+#define LEDGER_WHOLE 0.99 /* of a step's time: entries of this sum leave nothing unknown */
+
+bool
+evidence_has_ledger(const struct evidence *ev, uint32_t step)
+{
+	struct rec_step report;
+	double sum_ps = 0;
+
+	evidence_report(ev, step, &report);
+	for (int i = 0; i < LEDGER_ENTRIES; i++)
+		sum_ps += (double)evidence_ledger_ps(ev, step, i);
+	return report.end_ps > report.start_ps && sum_ps >= LEDGER_WHOLE * (double)(report.end_ps - report.start_ps);
+}
+
 /* Collectives by job and iteration. */
 
 static int evidence_join_deps(struct evidence *ev, const struct rec_schedule *const *schedules, struct err *err);

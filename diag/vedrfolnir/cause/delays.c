@@ -659,30 +659,6 @@ struct placing {
 	bool uneven;     /* is_uneven() */
 };
 
-/* Of a full frame on the slowest link of a flow's path. */
-static double
-flow_frame_ps(const struct evidence *ev, const struct ev_flow *flow)
-{
-	double most_ps = 0;
-
-	for (uint32_t h = 0; h < flow->nhops; h++)
-		most_ps = fmax(most_ps, frame_ps(ev, ev->hops[flow->first_hop + h]));
-	return most_ps;
-}
-
-double
-delay_cost_ps(const struct cause_input *in, uint32_t step, double extra_ps)
-{
-	const struct run_step *s = &in->steps[step];
-	double bytes = (double)(s->open ? s->acked_bytes : s->bytes), done = s->bytes != 0 ? bytes / (double)s->bytes : 1;
-	double packets = fmax(1, ceil(bytes / fmax(1, in->ev->run.payload_bytes)));
-	double rtt_ps = (double)s->base_rtt_ps + extra_ps, rounds = floor((packets - 1) / in->window);
-	double takes_ps =
-		(rounds + 1) * rtt_ps + (packets - rounds * in->window) * flow_frame_ps(in->ev, &in->ev->flows[s->flow]);
-
-	return fmax(extra_ps, takes_ps - done * (double)s->expect_ps);
-}
-
 double
 delays_known(const struct delays *delays, uint32_t step)
 {

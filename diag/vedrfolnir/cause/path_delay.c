@@ -5,6 +5,8 @@
  * the steps that crossed it, and those that were in time beside them, leave one; else the path of the flow that lost
  * most by it.
  */
+#include <math.h>
+
 #include "common/array.h"
 #include "diag/vedrfolnir/cause/cause.h"
 #include "diag/vedrfolnir/cause/delays.h"
@@ -43,6 +45,46 @@ common_node(const struct evidence *ev, const uint32_t *ports, uint32_t count)
 	if (here)
 		return first->node;
 	return there ? first->peer_node : EV_NONE;
+}
+
+/* Of a full frame on the slowest link of a flow's path. */
+static double
+flow_frame_ps(const struct evidence *ev, const struct ev_flow *flow)
+{
+	double most_ps = 0;
+
+	for (uint32_t h = 0; h < flow->nhops; h++)
+		most_ps = fmax(most_ps,
+			       ev->run.frame_bytes * 8e12 / (double)ev->ports[ev->hops[flow->first_hop + h]].rate_bps);
+	return most_ps;
+}
+
+/* The step's cost by its window, where its sender keeps no ledger. */
+static double
+windows_cost_ps(const struct cause_input *in, uint32_t step, double extra_ps)
+{
+	const struct run_step *s = &in->steps[step];
+	double bytes = (double)(s->open ? s->acked_bytes : s->bytes), done = s->bytes != 0 ? bytes / (double)s->bytes : 1;
+	double packets = fmax(1, ceil(bytes / fmax(1, in->ev->run.payload_bytes)));
+	double rtt_ps = (double)s->base_rtt_ps + extra_ps, rounds = floor((packets - 1) / in->window);
+	double takes_ps =
+		(rounds + 1) * rtt_ps + (packets - rounds * in->window) * flow_frame_ps(in->ev, &in->ev->flows[s->flow]);
+
+	return fmax(extra_ps, takes_ps - done * (double)s->expect_ps);
+}
+
+double
+delay_cost_ps(const struct cause_input *in, uint32_t step, double extra_ps)
+{
+	const struct run_step *s = &in->steps[step];
+	double longer_ps = (double)s->rtt_mean_ps - (double)s->base_rtt_ps;
+	double late_ps = (double)evidence_ledger_ps(in->ev, step, LEDGER_LATE) +
+			 (double)evidence_ledger_ps(in->ev, step, LEDGER_PACED);
+
+	if (!evidence_has_ledger(in->ev, step) || longer_ps <= 0)
+		return windows_cost_ps(in, step, extra_ps);
+	return fmin(late_ps, fmax(windows_cost_ps(in, step, extra_ps),
+				  (double)evidence_ledger_ps(in->ev, step, LEDGER_LATE) * fmin(1, extra_ps / longer_ps)));
 }
 
 static void
