@@ -70,6 +70,7 @@ struct cause_finding {
 	double *carried;             /* [out.nflows] packet-waits of steps before (paced.h) */
 	double claimed_ps;           /* of the step's time: the result of cause_explains() */
 	double paced_ps;             /* in which it made congestion control hold the step back, beside claimed_ps */
+	double late_ps;              /* claimed_ps and what it may claim of the time that all others leave, in sum */
 	uint32_t part;               /* the part that claimed_ps sums up now */
 	double part_ps;
 	uint32_t best_step; /* after merging: the step that the evidence is about */

@@ -33,12 +33,38 @@ hits(const struct evidence *ev, uint32_t flow, uint32_t port, const struct rec_d
 	return evidence_flow(ev, &row->last) == flow || passes(ev, flow, port);
 }
 
+static bool
+passes_node(const struct evidence *ev, uint32_t flow, uint32_t node)
+{
+	const struct ev_flow *of = &ev->flows[flow];
+
+	for (uint32_t h = 0; h < of->nhops + of->nback; h++)
+		if (ev->ports[ev->hops[of->first_hop + h]].node == node)
+			return true;
+	return false;
+}
+
+/*
+ * A switch counts packets without a route at one of the ports that would lead on: a flow of the same host whose data or
+ * ACKs pass that switch, and that sent again, had no route there either.
+ */
+static bool
+shares_no_route(const struct evidence *ev, const struct run_step *s, const struct rec_drop_row *row)
+{
+	uint32_t last = row->reason == REC_DROP_NO_ROUTE ? evidence_flow(ev, &row->last) : EV_NONE;
+	const struct ev_flow *of = &ev->flows[s->flow];
+
+	return last != EV_NONE && (s->retransmits != 0 || s->open) && passes_node(ev, s->flow, row->hdr.node) &&
+	       (of->dst == ev->flows[last].dst || of->src == ev->flows[last].src || of->dst == ev->flows[last].src ||
+		of->src == ev->flows[last].dst);
+}
+
 /* Is a row of drops that affected the step in its time? */
 static bool
 concerns(const struct evidence *ev, const struct run_step *s, const struct rec_drop_row *row, enum rec_drop reason)
 {
 	return row->reason == reason && row->first_ps <= s->end_ps && row->last_ps >= s->start_ps &&
-	       hits(ev, s->flow, evidence_port(ev, row->hdr.node, row->port), row);
+	       (hits(ev, s->flow, evidence_port(ev, row->hdr.node, row->port), row) || shares_no_route(ev, s, row));
 }
 
 bool

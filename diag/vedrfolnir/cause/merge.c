@@ -276,6 +276,24 @@ put_loss(struct settling *s, uint32_t owner, const struct budget_claim *loss)
 }
 
 /*
+ * How long a step stood still until its sender noticed a loss: until a timer ended, or the receiver was ready. Where a
+ * timer ended, and all that was sent again had arrived before, ACKs were lost: they count as late in the ledger. Without a
+ * ledger it is the time of one timer at least.
+ */
+static uint64_t
+stood_still_ps(const struct cause_input *in, uint32_t step)
+{
+	const struct run_step *s = &in->steps[step];
+	bool acks = s->waited_ps != 0 && evidence_ledger_ps(in->ev, step, LEDGER_EARLY) != 0;
+	uint64_t stood_ps =
+		evidence_ledger_ps(in->ev, step, LEDGER_TIMEOUT) + evidence_ledger_ps(in->ev, step, LEDGER_PEER);
+
+	if (stood_ps == 0 && !evidence_has_ledger(in->ev, step))
+		return acks ? evidence_ledger_ps(in->ev, step, LEDGER_LATE) : s->waited_ps;
+	return stood_ps + (acks ? evidence_ledger_ps(in->ev, step, LEDGER_LATE) : 0);
+}
+
+/*
  * Vanished packets cost the time until their sender noticed, and that of sending them again, and all behind them: on an
  * idle path at the line's rate, among others at the rate that the step had, and between these as one cause of several.
  * Of several losses, each costs as much; where the time of the sender's notice is unknown, they get the time that other
@@ -286,8 +304,7 @@ claim_loss(struct settling *s, uint32_t owner, double ps)
 {
 	const struct cause_input *in = s->set->in;
 	const struct run_step *step = &in->steps[s->step];
-	uint64_t stood_ps =
-		evidence_ledger_ps(in->ev, s->step, LEDGER_TIMEOUT) + evidence_ledger_ps(in->ev, s->step, LEDGER_PEER);
+	uint64_t stood_ps = stood_still_ps(in, s->step);
 	double took_ps = (double)(step->end_ps - step->start_ps), stalled_ps = fmin((double)stood_ps, took_ps);
 	double again = step->retransmits;
 	double alone_ps = again * frame_ps(in, in->ev->flows[step->flow].src_port);
@@ -333,6 +350,21 @@ claim(struct settling *s, uint32_t owner, double lost_ps)
 		claim_time(s, owner, EV_NONE, fmin(ps + finding->paced_ps, lost_ps));
 }
 
+/* What is not measured apart from other findings' time: as far as these leave it. */
+static void
+claim_rest(struct settling *s, uint32_t owner)
+{
+	const struct cause_finding *finding = &s->set->findings[owner];
+	double ps = finding->late_ps - finding->claimed_ps;
+
+	put(s, &(struct budget_claim){ .flow = BUDGET_NO_FLOW,
+				       .owner = owner,
+				       .part = EV_NONE,
+				       .rest = true,
+				       .most_ps = ps,
+				       .waited_ps = ps });
+}
+
 static void
 give(struct cause_finding *finding, const struct budget_claim *claim)
 {
@@ -369,6 +401,7 @@ settle_step(struct cause_set *set, uint32_t step)
 			finding->out.explained_ps = (double)run_host_own_ps(of);
 		else
 			claim(&s, i, lost_ps);
+		claim_rest(&s, i);
 	}
 	budget_split(s.claims, s.count, lost_ps);
 	for (uint32_t i = 0; i < s.count; i++)
@@ -528,12 +561,66 @@ note_claims(struct cause_set *set, struct finding *out, uint32_t step)
 		put_claims(set, out, &(struct finding_claim){ step, RUN_NONE, rest_ps }, 1);
 }
 
+static bool
+share_port(const struct finding *a, const struct finding *b)
+{
+	for (uint32_t i = 0; i < a->nports; i++) {
+		for (uint32_t j = 0; j < b->nports; j++) {
+			if (a->ports[i] == b->ports[j])
+				return true;
+		}
+	}
+	return false;
+}
+
+static bool
+share_node(const struct evidence *ev, const struct finding *a, const struct finding *b)
+{
+	for (uint32_t i = 0; i < a->nports; i++) {
+		for (uint32_t j = 0; j < b->nports; j++) {
+			if (ev->ports[a->ports[i]].node == ev->ports[b->ports[j]].node)
+				return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * Is there, on the path of a finding inferred for lack of a cause, another one that can make round trips longer? A loop
+ * turns packets away from the path's ports: its switches put it on the path.
+ */
+static bool
+is_explained(const struct cause_set *all, const struct finding *inferred)
+{
+	for (uint32_t i = 0; i < all->count && merge_is(inferred, FINDING_BY_DEFAULT); i++) {
+		const struct finding *other = &all->findings[i].out;
+
+		if (other->start_ps > inferred->end_ps || inferred->start_ps > other->end_ps)
+			continue;
+		if ((merge_is(other, FINDING_OF_HOLE) && share_port(other, inferred)) ||
+		    (merge_is(other, FINDING_OF_LOOP) && share_node(all->in->ev, other, inferred)))
+			return true;
+	}
+	return false;
+}
+
+/* Drops what was inferred for lack of a cause, where there is one. */
+static void
+drop_explained(struct cause_set *set)
+{
+	for (uint32_t i = set->count; i-- > 0;)
+		if (is_explained(set, &set->findings[i].out))
+			merge_remove(set, i);
+}
+
 void
 merge_settle(struct cause_set *set, uint32_t step)
 {
 	double excess_ps = cause_excess_ps(set->in, step), paused_ps = most_paused_ps(set);
-	uint32_t before = set->count;
+	uint32_t before;
 
+	drop_explained(set);
+	before = set->count;
 	settle_step(set, step);
 	for (uint32_t i = set->count; i-- > 0;) {
 		const struct finding *out = &set->findings[i].out;
@@ -693,30 +780,6 @@ merge_sort_flows(struct cause_finding *finding)
  * dropped where packets stood still, looped or vanished on the path.
  */
 
-static bool
-share_port(const struct finding *a, const struct finding *b)
-{
-	for (uint32_t i = 0; i < a->nports; i++) {
-		for (uint32_t j = 0; j < b->nports; j++) {
-			if (a->ports[i] == b->ports[j])
-				return true;
-		}
-	}
-	return false;
-}
-
-static bool
-share_node(const struct evidence *ev, const struct finding *a, const struct finding *b)
-{
-	for (uint32_t i = 0; i < a->nports; i++) {
-		for (uint32_t j = 0; j < b->nports; j++) {
-			if (ev->ports[a->ports[i]].node == ev->ports[b->ports[j]].node)
-				return true;
-		}
-	}
-	return false;
-}
-
 /* Both findings stay; the loop has the deadlock's victims, weight and time, and precedes it. */
 static void
 credit_loop(struct cause_set *all, struct finding *loop, struct finding *circle)
@@ -804,25 +867,6 @@ find_loop(struct cause_set *all, const struct cause_finding *drops)
 	return NULL;
 }
 
-/*
- * Is there, on the path of a finding inferred for lack of a cause, another one that can make round trips longer? A loop
- * turns packets away from the path's ports: its switches put it on the path.
- */
-static bool
-is_explained(const struct cause_set *all, const struct finding *inferred)
-{
-	for (uint32_t i = 0; i < all->count && merge_is(inferred, FINDING_BY_DEFAULT); i++) {
-		const struct finding *other = &all->findings[i].out;
-
-		if (other->start_ps > inferred->end_ps || inferred->start_ps > other->end_ps)
-			continue;
-		if ((merge_is(other, FINDING_OF_HOLE) && share_port(other, inferred)) ||
-		    (merge_is(other, FINDING_OF_LOOP) && share_node(all->in->ev, other, inferred)))
-			return true;
-	}
-	return false;
-}
-
 /* Do all flows that a finding delays begin or end at a port? */
 static bool
 are_of_port(const struct evidence *ev, const struct finding *finding, uint32_t port)
@@ -904,10 +948,7 @@ find_last_hop(struct cause_set *all, const struct finding *before)
 void
 merge_roots(struct cause_set *all)
 {
-	for (uint32_t i = all->count; i-- > 0;) {
-		if (is_explained(all, &all->findings[i].out))
-			merge_remove(all, i);
-	}
+	drop_explained(all);
 	for (uint32_t i = all->count; i-- > 0;) {
 		struct cause_finding *root = merge_queue_of(all, &all->findings[i]);
 

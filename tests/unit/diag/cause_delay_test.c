@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "common/array.h"
+#include "common/wire/drop.h"
 #include "common/wire/record.h"
 #include "diag/vedrfolnir/section.h"
 #include "tests/unit/diag/case.h"
@@ -173,6 +174,60 @@ test_delay(void **state)
 	assert_non_null(strstr(case_evidence(v, delay),
 			       "took 0.031 ms on average where an idle path takes 0.010, and the queues on its path do not "
 			       "account for it; one of 4 links is longer than configured"));
+	verdict_destroy(v);
+}
+
+/* A switch that has no route for some of the packets: they are late because they were sent again, and no link is. */
+static void
+test_delay_beside_a_hole(void **state)
+{
+	struct rec_drop_row drop = { .last = F17,
+				     .port = 1,
+				     .reason = REC_DROP_NO_ROUTE,
+				     .packets = 250000,
+				     .first_ps = 10 * MS,
+				     .last_ps = 40 * MS };
+	const struct seen seen = { .min_us = 30, .mean_us = 31, .depth = 7, .ports = 3, .sent_again = 250000 };
+	const struct finding *hole;
+	struct records r;
+	struct verdict *v;
+
+	case_fabric(&r);
+	set_window(&r);
+	put_step(&r, H17, 0, 80 * MS, &seen);
+	put_way17(&r, &seen);
+	RECORDS_PUT(&r, drop, REC_DROP_ROW, SW6, 41 * MS);
+	v = case_conclude(&r, REC_END_COMPLETE);
+	hole = case_find(v, FINDING_BLACKHOLE, "6:2", NULL);
+	assert_non_null(hole);
+	assert_null(case_find(v, FINDING_PATH_DELAY, "17->18/10000>10000", NULL));
+	assert_true(hole->explained_ps > (double)(37 * MS)); /* 250,000 packets again, of 526,924 in 80 ms */
+	verdict_destroy(v);
+}
+
+/* ACKs to 17 are late, and its NIC pauses 2:2: whatever it takes in waits, which no storm does. */
+static void
+test_delay_of_a_slow_nic(void **state)
+{
+	const struct seen seen = { .min_us = 30, .mean_us = 31, .depth = 7, .ports = 3 };
+	struct rec_port_row row = records_port_row(1, 0, LAST, 1000, 0, 1);
+	const struct finding *nic;
+	struct records r;
+	struct verdict *v;
+
+	case_fabric(&r);
+	set_window(&r);
+	put_step(&r, H17, 0, 80 * MS, &seen);
+	put_way17(&r, &seen);
+	route_back(&r, F17, back17);
+	row.pause_ps = 5 * MS;
+	records_put_port(&r, SW2, row);
+	v = case_conclude(&r, REC_END_COMPLETE);
+	nic = case_find(v, FINDING_HOST_LIMITED, "17:1", NULL);
+	assert_non_null(nic);
+	assert_int_equal(v->nfindings, 1);
+	assert_non_null(strstr(case_evidence(v, nic), "17:1 took in the ACKs of what it sent late"));
+	assert_non_null(strstr(case_evidence(v, nic), "and paused 2:2 meanwhile"));
 	verdict_destroy(v);
 }
 
@@ -464,6 +519,8 @@ UNIT_TEST(cause_delay)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_delay),
+		cmocka_unit_test(test_delay_beside_a_hole),
+		cmocka_unit_test(test_delay_of_a_slow_nic),
 		cmocka_unit_test(test_delay_beside_others),
 		cmocka_unit_test(test_no_delay),
 		cmocka_unit_test(test_rows_from_before_a_step),

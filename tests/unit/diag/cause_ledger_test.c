@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "common/array.h"
+#include "common/wire/drop.h"
 #include "common/wire/record.h"
 #include "tests/unit/diag/case.h"
 #include "tests/unit/unit.h"
@@ -207,6 +208,103 @@ pauses_of_a_slow_nic_are_its_own(void **state)
 	verdict_destroy(v);
 }
 
+/*
+ * 18's NIC pauses 3:1 in each of eight parts of the time, 15 ms in sum. In its buffer packets waited before the first pause
+ * and behind the last, which no port reports: ACKs were late by LOST.
+ */
+static void
+what_waited_in_a_slow_nic_is_its_own(void **state)
+{
+	const uint32_t parts = 8, span = (uint32_t)((EXPECT + LOST) / RECORDS_EPOCH_PS) / parts;
+	const struct finding *found;
+	struct records r;
+	struct rec_step step = slow_step(&r);
+	struct verdict *v;
+
+	step.late_ps = LOST;
+	RECORDS_PUT(&r, step, REC_STEP, H17, step.end_ps);
+	records_step(&r, 2, H17, REC_NONE, EXPECT + LOST, 2 * EXPECT + LOST);
+	for (uint32_t p = 0; p < parts; p++) {
+		struct rec_port_row row =
+			records_port_row(0, p * span, (p + 1) * span - 1, 250000 / parts, 7500000 / parts, 30);
+
+		row.pause_ps = 15 * MS / parts;
+		records_put_port(&r, SW3, row);
+		case_flow(&r, SW3, 0, 2, F17, p * span, (p + 1) * span - 1, 250000 / parts, 7500000 / parts);
+	}
+	v = case_conclude(&r, REC_END_COMPLETE);
+	found = case_find(v, FINDING_HOST_LIMITED, "18:1", NULL);
+	assert_non_null(found);
+	assert_int_equal(v->nfindings, 1);
+	assert_float_equal((float)(found->explained_ps / 1e9), 20.0f, 0.1f);
+	assert_true(verdict_claim(v)->innocent);
+	verdict_destroy(v);
+}
+
+/*
+ * 3 has no route to 18, and counts the packets at 3:2, of which the last is of 15->18. 17->18 does not pass that port; its
+ * timer ended, and all that it sent again had arrived: its sender was held up by late ACKs for LOST.
+ */
+static void
+ports_without_a_route_cost_the_timers(void **state)
+{
+	struct rec_drop_row drop = {
+		.last = BF1, .port = 1, .reason = REC_DROP_NO_ROUTE, .packets = 9, .first_ps = 10 * MS, .last_ps = 12 * MS
+	};
+	const struct finding *found;
+	struct records r;
+	struct rec_step step = slow_step(&r);
+	struct verdict *v;
+
+	step.retransmits = 9;
+	step.waited_ns = 4000000;
+	step.early_ps = PS_PER_US;
+	step.late_ps = LOST;
+	RECORDS_PUT(&r, step, REC_STEP, H17, step.end_ps);
+	RECORDS_PUT(&r, drop, REC_DROP_ROW, SW3, 13 * MS);
+	records_step(&r, 2, H17, REC_NONE, EXPECT + LOST, 2 * EXPECT + LOST);
+	v = case_conclude(&r, REC_END_COMPLETE);
+	found = case_find(v, FINDING_BLACKHOLE, "3:2", NULL);
+	assert_non_null(found);
+	assert_float_equal((float)(found->explained_ps / 1e9), 20.0f, 0.1f);
+	verdict_destroy(v);
+}
+
+/*
+ * The timers of 15 and 17 cost 5 ms each, side by side: neither alone regains anything, both together do. 13->19 costs as
+ * much in the next step, and regains it alone.
+ */
+static void
+equal_causes_side_by_side_have_an_effect(void **state)
+{
+	const uint64_t lost = 5 * MS, next = EXPECT + lost;
+	struct rec_step step = { .step = 1,
+				 WAITED_NONE,
+				 .bytes = 360000000,
+				 .acked_bytes = 360000000,
+				 .end_ps = next,
+				 .wire_ps = EXPECT,
+				 .early_ps = lost };
+	struct records r;
+	struct verdict *v;
+
+	case_fabric(&r);
+	step.rank = r.rank_of[H17];
+	RECORDS_PUT(&r, step, REC_STEP, H17, next);
+	step.rank = r.rank_of[H15];
+	RECORDS_PUT(&r, step, REC_STEP, H15, next);
+	records_step(&r, 2, H15, H17, next, next + EXPECT);
+	records_step(&r, 2, H17, H15, next, next + EXPECT + lost);
+	case_contention(&r, SW6, 1, next / MS, (next + EXPECT) / MS, 20, F17, 250000, BF2, 60000);
+	v = case_conclude(&r, REC_END_COMPLETE);
+	assert_non_null(case_find(v, FINDING_FLOW_CONTENTION, "6:2", "13->19/78>78"));
+	for (uint32_t i = 0; i < v->nfindings; i++)
+		assert_false(v->findings[i].costless);
+	assert_true(case_find(v, FINDING_TIMER_TOO_SHORT, "15", NULL)->regained_ps == 0);
+	assert_true(case_find(v, FINDING_TIMER_TOO_SHORT, "17", NULL)->regained_ps == 0);
+	verdict_destroy(v);
+}
+
 UNIT_TEST(cause_ledger)
 {
 	const struct CMUnitTest tests[] = {
@@ -214,6 +312,9 @@ UNIT_TEST(cause_ledger)
 		cmocka_unit_test(who_made_the_queue_slowed_the_sender),
 		cmocka_unit_test(pauses_slowed_the_sender_too),
 		cmocka_unit_test(pauses_of_a_slow_nic_are_its_own),
+		cmocka_unit_test(what_waited_in_a_slow_nic_is_its_own),
+		cmocka_unit_test(ports_without_a_route_cost_the_timers),
+		cmocka_unit_test(equal_causes_side_by_side_have_an_effect),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
