@@ -2,23 +2,121 @@
 /*
  * Link down: a port on the slow step's path dropped packets because its link was down. Or a step waited in queues, and a
  * switch that it passes reports a link down that dropped nothing: no route used it, and others carry what it would have.
+ * Or FlowTracer's questions show that switches took a link of its path out of their routes while it sent again.
  */
 #include "common/array.h"
 #include "common/minmax.h"
 #include "common/wire/drop.h"
+#include "common/wire/record_paths.h"
 #include "diag/vedrfolnir/cause/drops.h"
 #include "diag/vedrfolnir/cause/merge.h"
 
-enum { CLAUSE_MISSING = DROPS_CLAUSES };
+enum { CLAUSE_MISSING = DROPS_CLAUSES, CLAUSE_WITHDRAWN };
 static const char *const clauses[] = {
 	DROPS_CLAUSE("packets dropped because the link was down"),
 	[CLAUSE_MISSING] = "{step}: {port} reports that its link to {other} was down; others carried what it would have",
+	[CLAUSE_WITHDRAWN] =
+		("{step}: traces of flows show that it was sent by {port} to {other}, and that no flow was since "
+		 "then, nor could be; {again}"),
 };
+
+/* ---- links that routes no longer use, by FlowTracer's questions ---- */
+
+static const struct rec_traced_hop *
+hop_at(const struct evidence *ev, uint32_t i)
+{
+	return EV_AT(ev->traced_hops, struct rec_traced_hop, i);
+}
+
+/* Was this port the egress that a switch replied with, or a choice of equal cost? */
+static bool
+is_choice(const struct rec_traced_hop *hop, uint32_t port)
+{
+	return hop->out_port == port || ((port < 64 ? hop->set_low : hop->set_high) >> port % 64 & 1) != 0;
+}
+
+/* Was a switch's port a choice for any flow in a time, as far as that was traced? */
+static bool
+was_choice(const struct evidence *ev, const struct ev_port *port, uint64_t from_ps, uint64_t to_ps)
+{
+	bool found = false;
+
+	for (uint32_t i = 0; i < ev->traced_hops.count && !found; i++) {
+		const struct rec_traced_hop *hop = hop_at(ev, i);
+
+		found = hop->hdr.node == port->node && hop->hdr.time_ps > from_ps && hop->hdr.time_ps <= to_ps &&
+			is_choice(hop, port->index);
+	}
+	return found;
+}
+
+/* The first reply within a step by which its flow no longer takes its configured path. @return 0: there is none */
+static uint64_t
+left_path_ps(const struct evidence *ev, const struct run_step *s)
+{
+	uint64_t first_ps = 0;
+
+	for (uint32_t i = 0; i < ev->traced_hops.count; i++) {
+		const struct rec_traced_hop *hop = hop_at(ev, i);
+		uint32_t port = hop->out_port != REC_NO_PORT ? evidence_port(ev, hop->hdr.node, hop->out_port) : EV_NONE;
+
+		if (hop->hdr.time_ps < s->start_ps || hop->hdr.time_ps > s->end_ps || port == EV_NONE ||
+		    evidence_flow(ev, &hop->tuple) != s->flow || evidence_crosses(ev, s->flow, port))
+			continue;
+		first_ps = first_ps == 0 ? hop->hdr.time_ps : min_u64(first_ps, hop->hdr.time_ps);
+	}
+	return first_ps;
+}
+
+/* The only link of a step's path that was a choice before its flow left it, and was none since. @return EV_NONE: none */
+static uint32_t
+withdrawn(const struct evidence *ev, const struct run_step *s)
+{
+	const struct ev_flow *flow = &ev->flows[s->flow];
+	uint64_t left_ps = ev->traced_hops.count != 0 ? left_path_ps(ev, s) : 0;
+	uint32_t found = EV_NONE;
+
+	for (uint32_t h = 1; h < flow->nhops && left_ps != 0; h++) {
+		uint32_t port = ev->hops[flow->first_hop + h];
+
+		if (!was_choice(ev, &ev->ports[port], 0, left_ps - 1) ||
+		    was_choice(ev, &ev->ports[port], left_ps, s->end_ps))
+			continue;
+		if (found != EV_NONE)
+			return EV_NONE;
+		found = port;
+	}
+	return found;
+}
+
+static void
+add_withdrawn(struct cause_set *set, uint32_t step)
+{
+	const struct evidence *ev = set->in->ev;
+	const struct run_step *s = &set->in->steps[step];
+	uint32_t port = s->slow && drops_sent_again(set->in, step) ? withdrawn(ev, s) : EV_NONE;
+	uint32_t root = port != EV_NONE ? min_u32(port, ev->ports[port].peer) : EV_NONE;
+	struct cause_finding *finding = root != EV_NONE ? cause_add(set, root, NULL, 0, step) : NULL;
+	double excess_ps = cause_excess_ps(set->in, step);
+
+	if (finding == NULL)
+		return;
+	cause_port(set, finding, root);
+	cause_time(finding, s->start_ps, s->end_ps);
+	cause_explains(finding, root, excess_ps);
+	if (cause_score(finding, cause_lost_frames(set->in, step, excess_ps)))
+		finding->out.evidence = (struct finding_evidence){ .clauses = { CLAUSE_WITHDRAWN },
+								   .nclauses = 1,
+								   .step = step,
+								   .port = port,
+								   .other_port = ev->ports[port].peer };
+}
 
 static void
 look(struct cause_set *set, uint32_t step)
 {
-	drops_add(set, step, REC_DROP_LINK_DOWN, 0);
+	if (!drops_add(set, step, REC_DROP_LINK_DOWN, 0) && !run_is_local(&set->in->steps[step]))
+		add_withdrawn(set, step);
 }
 
 /* Did the step wait in a queue? */

@@ -11,25 +11,38 @@
 #include "common/wire/record_rows.h"
 #include "diag/vedrfolnir/cause/cause.h"
 
-/* The lowest rate that a port had in a time; 0: no record says that it was not its usual one. */
-static uint64_t
-lowest_bps(const struct evidence *ev, uint32_t port, uint64_t from_ps, uint64_t to_ps)
+/* A port's rates in a time. */
+struct rates {
+	uint64_t lowest_bps; /* 0: no record reports that it was not its usual one */
+	double longer_ps;    /* what it sent at lower rates would have taken that much less at its usual one, at most */
+};
+
+static void
+add_rate(struct rates *rates, uint64_t usual_bps, uint64_t rate_bps, uint64_t from_ps, uint64_t to_ps)
 {
-	uint64_t lowest_bps = 0, before_bps = 0;
+	if (rate_bps >= usual_bps || from_ps >= to_ps)
+		return;
+	rates->lowest_bps = rates->lowest_bps == 0 ? rate_bps : min_u64(rates->lowest_bps, rate_bps);
+	rates->longer_ps += (double)(to_ps - from_ps) * (1 - (double)rate_bps / (double)usual_bps);
+}
+
+static struct rates
+rates_in(const struct evidence *ev, uint32_t port, uint64_t from_ps, uint64_t to_ps)
+{
+	uint64_t usual_bps = ev->ports[port].rate_bps, rate_bps = usual_bps, since_ps = from_ps;
+	struct rates rates = { 0, 0 };
 
 	for (uint32_t i = 0; i < ev->link_rates.count; i++) { /* in order of time */
 		const struct rec_link_rate *rec = EV_AT(ev->link_rates, struct rec_link_rate, i);
 
 		if (evidence_port(ev, rec->hdr.node, rec->port) != port || rec->hdr.time_ps > to_ps)
 			continue;
-		if (rec->hdr.time_ps <= from_ps)
-			before_bps = rec->rate_bps;
-		else
-			lowest_bps = lowest_bps == 0 ? rec->rate_bps : min_u64(lowest_bps, rec->rate_bps);
+		add_rate(&rates, usual_bps, rate_bps, since_ps, rec->hdr.time_ps);
+		since_ps = max_u64(from_ps, rec->hdr.time_ps);
+		rate_bps = rec->rate_bps;
 	}
-	if (before_bps != 0)
-		lowest_bps = lowest_bps == 0 ? before_bps : min_u64(lowest_bps, before_bps);
-	return lowest_bps < ev->ports[port].rate_bps ? lowest_bps : 0;
+	add_rate(&rates, usual_bps, rate_bps, since_ps, to_ps);
+	return rates;
 }
 
 /*
@@ -37,13 +50,13 @@ lowest_bps(const struct evidence *ev, uint32_t port, uint64_t from_ps, uint64_t 
  *               for the late ones of that cable: all its data is as late as these.
  */
 static void
-add(struct cause_set *set, uint32_t step, uint32_t port, uint64_t rate_bps, double share)
+add(struct cause_set *set, uint32_t step, uint32_t port, const struct rates *rates, double share)
 {
 	const struct evidence *ev = set->in->ev;
 	const struct run_step *s = &set->in->steps[step];
-	double longer = (double)ev->ports[port].rate_bps / (double)rate_bps;
+	double longer = (double)ev->ports[port].rate_bps / (double)rates->lowest_bps;
 	double slower = longer * (s->waited_ps != 0 ? 1 : share) - 1;
-	double claimed_ps = fmin(cause_excess_ps(set->in, step), (double)s->ideal_ps * slower);
+	double claimed_ps = fmin(fmin(cause_excess_ps(set->in, step), (double)s->ideal_ps * slower), rates->longer_ps);
 	struct cause_finding *finding = slower > 0 ? cause_add(set, port, NULL, 0, step) : NULL;
 
 	if (finding == NULL)
@@ -72,11 +85,11 @@ add_cable(struct cause_set *set, uint32_t step, uint32_t port, double share)
 	const uint32_t ends[2] = { min_u32(port, peer), peer != EV_NONE ? max_u32(port, peer) : EV_NONE };
 
 	for (uint32_t e = 0; e < ARRAY_LEN(ends) && ends[e] != EV_NONE; e++) {
-		uint64_t rate_bps = lowest_bps(ev, ends[e], s->start_ps, s->end_ps);
+		const struct rates rates = rates_in(ev, ends[e], s->start_ps, s->end_ps);
 
-		if (rate_bps == 0)
+		if (rates.lowest_bps == 0)
 			continue;
-		add(set, step, ends[e], rate_bps, share);
+		add(set, step, ends[e], &rates, share);
 		return;
 	}
 }
