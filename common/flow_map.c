@@ -10,17 +10,19 @@
 
 /* Of every map without keys; never written. */
 static struct flow_cell no_cells[] = { { FLOW_MAP_NONE, FLOW_MAP_NONE } };
+static uint32_t no_values[FLOW_MAP_DIRECT] = { [0 ... FLOW_MAP_DIRECT - 1] = FLOW_MAP_NONE };
 
 void
 flow_map_init(struct flow_map *map, uint32_t keys)
 {
-	*map = (struct flow_map){ .cells = no_cells, .keys = keys };
+	*map = (struct flow_map){ .direct = keys <= FLOW_MAP_DIRECT ? no_values : NULL, .cells = no_cells, .keys = keys };
 }
 
 void
 flow_map_fini(struct flow_map *map)
 {
-	free(map->direct);
+	if (map->direct != no_values)
+		free(map->direct);
 	if (map->cells != no_cells)
 		free(map->cells);
 	flow_map_init(map, map->keys);
@@ -29,8 +31,8 @@ flow_map_fini(struct flow_map *map)
 void
 flow_map_clear(struct flow_map *map)
 {
-	if (map->ndirect != 0)
-		memset(map->direct, 0xff, map->ndirect * sizeof(*map->direct));
+	if (map->direct != NULL && map->direct != no_values)
+		memset(map->direct, 0xff, map->keys * sizeof(*map->direct));
 	if (map->cells != no_cells)
 		memset(map->cells, 0xff, (map->mask + (size_t)1) * sizeof(*map->cells));
 	map->count = 0;
@@ -70,11 +72,13 @@ widen(struct flow_map *map)
 static int
 make_direct(struct flow_map *map)
 {
-	map->direct = malloc(map->keys * sizeof(*map->direct));
-	if (map->direct == NULL)
+	size_t bytes = map->keys * sizeof(*map->direct);
+	uint32_t *direct = malloc(bytes);
+
+	if (direct == NULL)
 		return -ENOMEM;
-	map->ndirect = map->keys;
-	memset(map->direct, 0xff, map->ndirect * sizeof(*map->direct));
+	memset(direct, 0xff, bytes);
+	map->direct = direct;
 	return 0;
 }
 
@@ -84,8 +88,8 @@ flow_map_put(struct flow_map *map, uint32_t key, uint32_t value)
 	struct flow_cell *cell;
 
 	assert(key < map->keys);
-	if (map->keys <= FLOW_MAP_DIRECT) {
-		if (map->ndirect == 0 && make_direct(map) < 0)
+	if (flow_map_is_direct(map)) {
+		if (map->direct == no_values && make_direct(map) < 0)
 			return -ENOMEM;
 		map->direct[key] = value;
 		return 0;
@@ -106,8 +110,9 @@ flow_map_forget(struct flow_map *map, uint32_t key)
 {
 	struct flow_cell *cell;
 
-	if (key < map->ndirect) {
-		map->direct[key] = FLOW_MAP_NONE;
+	if (flow_map_is_direct(map)) {
+		if (map->direct != no_values)
+			map->direct[key] = FLOW_MAP_NONE;
 		return;
 	}
 	cell = cell_of(map, key);

@@ -2,11 +2,13 @@
 /*
  * What a port or a switch knows of the flows that it has seen: a number a key. Of a run with few flows it is an array by
  * key. Of others it is a hash table as large as the number of keys asks for: an array would have an element for each of
- * the run's flows at each of its ports. Nothing is allocated before the first key.
+ * the run's flows at each of its ports. Nothing is allocated before the first key. Callers for whom every instruction
+ * counts ask once which of the two it is, flow_map_is_direct(), and use its own function.
  */
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define FLOW_MAP_NONE UINT32_MAX /* no value, and no key */
@@ -17,8 +19,7 @@ struct flow_cell {
 };
 
 struct flow_map {
-	uint32_t *direct;        /* [ndirect] values by key */
-	uint32_t ndirect;        /* 0: there is none, or no key yet */
+	uint32_t *direct;        /* [keys] values by key; NULL: they are in cells */
 	uint32_t mask;           /* of cells */
 	struct flow_cell *cells; /* [mask + 1] half of them free at least */
 	uint32_t count;          /* keys in cells */
@@ -43,19 +44,37 @@ flow_map_cell(const struct flow_map *map, uint32_t key)
 	return (uint32_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & map->mask;
 }
 
-/* @return the key's value; FLOW_MAP_NONE: it has none */
-static inline uint32_t
-flow_map_find(const struct flow_map *map, uint32_t key)
+/* Are values in an array by key? The same from flow_map_init() on, and of all maps of equal keys. */
+static inline bool
+flow_map_is_direct(const struct flow_map *map)
 {
-	uint32_t i;
+	return map->direct != NULL;
+}
 
-	if (__builtin_expect(key < map->ndirect, 1))
-		return map->direct[key];
-	i = flow_map_cell(map, key);
+/* flow_map_find() of a map that is direct. */
+static inline uint32_t
+flow_map_find_direct(const struct flow_map *map, uint32_t key)
+{
+	return map->direct[key];
+}
+
+/* flow_map_find() of any other. */
+static inline uint32_t
+flow_map_find_hashed(const struct flow_map *map, uint32_t key)
+{
+	uint32_t i = flow_map_cell(map, key);
+
 	while (map->cells[i].key != key) {
 		if (map->cells[i].key == FLOW_MAP_NONE)
 			return FLOW_MAP_NONE;
 		i = (i + 1) & map->mask;
 	}
 	return map->cells[i].value;
+}
+
+/* @return the key's value; FLOW_MAP_NONE: it has none */
+static inline uint32_t
+flow_map_find(const struct flow_map *map, uint32_t key)
+{
+	return flow_map_is_direct(map) ? flow_map_find_direct(map, key) : flow_map_find_hashed(map, key);
 }

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/flow.h"
@@ -33,6 +34,13 @@ static inline uint32_t
 port_flows_find(const struct port_flows *flows, uint32_t flow)
 {
 	return flow_map_find(&flows->slots, flow);
+}
+
+/* port_flows_find() where direct, a constant, is what flow_map_is_direct() has of slots. */
+static inline __attribute__((always_inline)) uint32_t
+port_flows_find_as(const struct port_flows *flows, uint32_t flow, bool direct)
+{
+	return direct ? flow_map_find_direct(&flows->slots, flow) : flow_map_find_hashed(&flows->slots, flow);
 }
 
 static inline uint32_t

@@ -170,7 +170,7 @@ size_t epochs_bytes(const struct telem_config *config, uint32_t slots);
 /* Makes room for rows of that number of slots. Ends the program when out of memory. */
 void epochs_reserve(struct epochs *e, uint32_t slots);
 
-/* A slot is new: its flow's first packet is enqueued. */
+/* A slot is new, and has room: its flow's first packet is enqueued. Where there are late looks. */
 void epochs_first(struct epochs *e, uint32_t slot, uint64_t now_ps);
 
 /* Makes room for the flows that overtake in the open epoch, likewise. */
@@ -183,18 +183,20 @@ epochs_slots(const struct epochs *e)
 	return e->flows->count < e->slots_cap ? e->flows->count : e->slots_cap;
 }
 
+/* A packet has been enqueued, and the exact contention matrix is kept. */
 void epochs_count_matrix(struct epochs *e, uint32_t slot);
 
-/* A packet of a class is enqueued behind depth packets. @param paused  the port is paused for its class */
+/*
+ * A packet of a class is enqueued behind depth packets. The matrix of contention is epochs_count_matrix()'s.
+ * @param slot    has room: epochs_reserve()
+ * @param paused  the port is paused for its class
+ */
 static inline __attribute__((always_inline)) void
 epochs_enqueue(struct epochs *e, uint32_t slot, uint8_t prio, uint16_t in_port, uint32_t bytes, uint32_t depth, bool paused)
 {
 	struct epoch *open = e->open;
-	struct epoch_row *row;
+	struct epoch_row *row = &open->rows[slot];
 
-	if (__builtin_expect(slot >= e->slots_cap, 0))
-		epochs_reserve(e, slot + 1);
-	row = &open->rows[slot];
 	row->packets++;
 	row->bytes += bytes;
 	row->depth_sum += depth;
@@ -204,8 +206,6 @@ epochs_enqueue(struct epochs *e, uint32_t slot, uint8_t prio, uint16_t in_port, 
 	open->packets++;
 	open->bytes += bytes;
 	e->meter_of[prio][in_port] += bytes;
-	if (__builtin_expect(open->matrix != NULL, 0))
-		epochs_count_matrix(e, slot);
 }
 
 /*

@@ -128,7 +128,7 @@ telem_init(struct telem_port *t, const struct telem_config *config, const struct
 		}
 		if (row == &collector_drops)
 			t->drops = t->state[i];
-		if (i != 0 && row->on_enqueue != NULL)
+		if (row->on_enqueue != NULL && (i != 0 || config->exact))
 			t->more_enqueue |= 1u << i;
 	}
 	return 0;
@@ -162,8 +162,10 @@ telem_fini(struct telem_port *t)
 }
 
 void
-telem_more_enqueue(const struct telem_port *t, const struct telem_batch *batch)
+telem_more_enqueue(struct telem_port *t, const struct telem_batch *batch)
 {
+	if (t->more_enqueue & 1)
+		epochs_count_matrix(&t->epochs, batch->slot);
 	for (uint32_t i = 1; i < ARRAY_LEN(collectors); i++)
 		if (t->more_enqueue >> i & 1)
 			collectors[i]->on_enqueue(t->state[i], batch);

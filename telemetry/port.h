@@ -95,7 +95,7 @@ extern const struct collector collector_drops;
 #define TELEM_MAX_COLLECTORS 8
 
 struct telem_port {
-	uint32_t more_enqueue;             /* bit i: collector i, not the first, observes enqueued packets */
+	uint32_t more_enqueue;             /* bit i: collector i observes enqueued packets; of the first: its matrix does */
 	struct epochs epochs;              /* the first collector's state, in here because every packet touches it */
 	void *state[TELEM_MAX_COLLECTORS]; /* by the order of the list; NULL: off */
 	struct port_drops *drops;          /* one of them */
@@ -126,10 +126,11 @@ telem_has_epochs(const struct telem_port *t)
 	return !t->config->drops_only;
 }
 
-void telem_more_enqueue(const struct telem_port *t, const struct telem_batch *batch);
+void telem_more_enqueue(struct telem_port *t, const struct telem_batch *batch);
 
 /*
  * A packet of a class is enqueued behind depth packets. Inlined: depth and paused are constants where it need not wait.
+ * @param slot    known to telem_first()
  * @param paused  the port is paused for its class
  */
 static inline __attribute__((always_inline)) void
@@ -141,10 +142,11 @@ telem_enqueue(struct telem_port *t, uint32_t slot, uint8_t prio, uint16_t in_por
 		telem_more_enqueue(t, &(struct telem_batch){ slot, in_port, 1, paused, depth, bytes, depth });
 }
 
-/* A slot is new: its flow's first packet is enqueued. */
+/* A slot is new: its flow's first packet is enqueued. Ends the program when out of memory. */
 static inline void
 telem_first(struct telem_port *t, uint32_t slot, uint64_t now_ps)
 {
+	epochs_reserve(&t->epochs, slot + 1);
 	if (t->config->late_looks && telem_has_epochs(t))
 		epochs_first(&t->epochs, slot, now_ps);
 }

@@ -155,7 +155,10 @@ switch_route(struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t count)
 		switch_spray(sw, in_port, pkts, count);
 		return;
 	}
-	switch_route_all(sw, in_port, pkts, count, switch_hand_over);
+	if (__builtin_expect(flow_map_is_direct(&sw->routes.cache), 1))
+		switch_route_all(sw, in_port, pkts, count, true, switch_hand_over);
+	else
+		switch_route_all(sw, in_port, pkts, count, false, switch_hand_over);
 }
 
 void

@@ -101,32 +101,35 @@ spray_remember(struct spray *spray, uint32_t flow, bool reverse, const uint8_t *
 	spray->set_of[flow * 2 + reverse] = (uint16_t)i;
 }
 
-static inline void
-hand_over(struct sw *sw, uint16_t in_port, uint8_t egress, struct pkt *p)
+static inline __attribute__((always_inline)) void
+hand_over(struct sw *sw, uint16_t in_port, uint8_t egress, struct pkt *p, bool extra)
 {
 	struct spray *spray = &sw->spray;
 
 	if (sw->group.count != 0 && (egress == SWITCH_EGRESS_SPRAY || group_has(&sw->group, egress))) {
 		p->in_port = (uint8_t)in_port;
 		p->out_port = egress;
-		arrivals_add(&sw->group.arrivals, in_port, p);
+		arrivals_add(&sw->group.arrivals, in_port, p, sw->arriving, extra);
 		account_arrive(&sw->account, p);
 		return;
 	}
 	if (egress == SWITCH_EGRESS_SPRAY)
 		egress = spray_choose(spray, spray_set(spray, p->flow, p->flags & PKT_REVERSE),
 				      &(struct balance_ask){ .p = p });
-	switch_hand_over(sw, in_port, egress, p);
+	switch_hand_over(sw, in_port, egress, p, extra);
 }
 
 void
 switch_hand_over_sprayed(struct sw *sw, uint16_t in_port, uint8_t egress, struct pkt *p)
 {
-	hand_over(sw, in_port, egress, p);
+	hand_over(sw, in_port, egress, p, true);
 }
 
 void
 switch_spray(struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t count)
 {
-	switch_route_all(sw, in_port, pkts, count, hand_over);
+	if (__builtin_expect(flow_map_is_direct(&sw->routes.cache), 1))
+		switch_route_all(sw, in_port, pkts, count, true, hand_over);
+	else
+		switch_route_all(sw, in_port, pkts, count, false, hand_over);
 }

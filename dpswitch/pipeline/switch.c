@@ -54,6 +54,9 @@ roll_epoch(struct sw *sw, const struct window *window)
 static void
 transmit_alone(struct sw *sw, const struct pause_frame *const *pauses, const uint32_t *npauses, const struct window *window)
 {
+	bool direct = flow_map_is_direct(&sw->ports[0].flows.slots);
+	void (*transmit)(struct sw *, uint16_t, const struct pause_frame *, uint32_t, const struct window *) =
+		direct ? switch_transmit_direct : switch_transmit_hashed;
 	uint16_t busy[TOPO_MAX_PORTS];
 	uint32_t count = 0;
 
@@ -71,7 +74,7 @@ transmit_alone(struct sw *sw, const struct pause_frame *const *pauses, const uin
 			fetch_port(&sw->ports[busy[i + 2]], 1);
 		if (i + 1 < count)
 			fetch_port(&sw->ports[busy[i + 1]], 2);
-		switch_transmit(sw, busy[i], pauses[busy[i]], npauses[busy[i]], window);
+		transmit(sw, busy[i], pauses[busy[i]], npauses[busy[i]], window);
 	}
 }
 
@@ -117,6 +120,7 @@ switch_run(struct node *node, const struct window *window)
 	for (uint16_t i = 0; i < node->nports; i++) {
 		if (npkts[i] == 0)
 			continue;
+		sw->arriving = npkts[i];
 		if (__builtin_expect(sw->class_of != NULL, 0))
 			classify(sw, i, pkts[i], npkts[i]);
 		if (__builtin_expect(sw->volumes != NULL, 0))

@@ -75,8 +75,9 @@ struct sw {
 	struct expiry expiry;
 	struct telem_config telemetry; /* config->telemetry for this many ports */
 	uint64_t epoch_end_ps;
-	uint32_t storms; /* ports with a storm */
-	uint32_t guards; /* reasons to look at arrivals one by one before they are forwarded: switch_route_rare() */
+	uint32_t storms;   /* ports with a storm */
+	uint32_t arriving; /* packets in this window at the ingress that is routed now, or was last */
+	uint32_t guards;   /* reasons to look at arrivals one by one before they are forwarded: switch_route_rare() */
 };
 
 /*
@@ -101,45 +102,51 @@ switch_class_of(const struct sw *sw, uint16_t in_port, const struct flow *flow)
 
 /* Calls between the stages; nobody else makes them. */
 
-/* From routing to transmission: a packet has its egress for this window. Calls in the order of arrivals_add(). */
-static inline void
-switch_hand_over(struct sw *sw, uint16_t in_port, uint8_t egress, struct pkt *p)
+/*
+ * From routing to transmission: a packet has its egress for this window. Calls in the order of arrivals_add().
+ * @param extra  a constant, as there
+ */
+static inline __attribute__((always_inline)) void
+switch_hand_over(struct sw *sw, uint16_t in_port, uint8_t egress, struct pkt *p, bool extra)
 {
 	p->in_port = (uint8_t)in_port;
-	arrivals_add(&sw->ports[egress].arrivals, in_port, p);
+	arrivals_add(&sw->ports[egress].arrivals, in_port, p, sw->arriving, extra);
 	account_arrive(&sw->account, p);
 }
 
-/* The same where the egress may be SWITCH_EGRESS_SPRAY, or one of a group. */
+/* The same where the egress may be SWITCH_EGRESS_SPRAY, or one of a group, and the packet one that the switch made. */
 static inline void
 switch_forward(struct sw *sw, uint16_t in_port, uint8_t egress, struct pkt *p)
 {
 	if (__builtin_expect(spray_is_on(&sw->spray), 0))
 		switch_hand_over_sprayed(sw, in_port, egress, p);
 	else
-		switch_hand_over(sw, in_port, egress, p);
+		switch_hand_over(sw, in_port, egress, p, true);
 }
 
 /*
- * Stage 1 of an ingress's arrivals: by the route cache alone, where that suffices. @param hand_over  a constant, to be
- * inlined
+ * Stage 1 of an ingress's arrivals: by the route cache alone, where that suffices.
+ * @param direct     a constant: what flow_map_is_direct() has of the cache
+ * @param hand_over  a constant, to be inlined
  */
 static inline __attribute__((always_inline)) void
-switch_route_all(struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t count,
-		 void (*hand_over)(struct sw *sw, uint16_t in_port, uint8_t egress, struct pkt *p))
+switch_route_all(struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t count, bool direct,
+		 void (*hand_over)(struct sw *sw, uint16_t in_port, uint8_t egress, struct pkt *p, bool extra))
 {
 	uint64_t bytes = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
 		struct pkt *p = &pkts[i];
-		uint8_t egress = switch_cached(&sw->routes, p->flow, (p->flags & PKT_REVERSE) != 0);
+		uint32_t key = route_key(p->flow, (p->flags & PKT_REVERSE) != 0);
+		uint8_t egress = (uint8_t)(direct ? flow_map_find_direct(&sw->routes.cache, key)
+						  : flow_map_find_hashed(&sw->routes.cache, key));
 
 		bytes += p->wire_bytes;
 		p->ttl--;
 		if (__builtin_expect(egress >= SWITCH_EGRESS_DROP || p->ttl == 0 || p->type == PKT_POLL, 0))
 			switch_route_rare(sw, in_port, p, egress);
 		else
-			hand_over(sw, in_port, egress, p);
+			hand_over(sw, in_port, egress, p, false);
 	}
 	sw->node.count.rx_packets += count;
 	sw->node.count.rx_bytes += bytes;

@@ -153,9 +153,9 @@ walk_send(struct egress_walk *walk, struct pkt *p, uint64_t start_ps, bool queue
 	walk->sent_bytes += wire_bytes;
 }
 
-/* Takes the next frame out of its queue and sends it. */
+/* Takes the next frame out of its queue and sends it. @param direct  a constant, as of port_flows_find_as() */
 static inline __attribute__((always_inline)) void
-walk_serve(struct egress_walk *walk)
+walk_serve(struct egress_walk *walk, bool direct)
 {
 	struct switch_port *port = walk->port;
 	struct egress *egress = &port->egress;
@@ -163,18 +163,18 @@ walk_serve(struct egress_walk *walk)
 	struct pkt *p = egress_pop(egress, prio);
 
 	if (walk->counted >> prio & 1)
-		port->flows.queued[port_flows_slot(&port->flows, p->flow)]--;
+		port->flows.queued[port_flows_find_as(&port->flows, p->flow, direct)]--;
 	walk_send(walk, p, egress->free_ps > walk->now_ps ? egress->free_ps : walk->now_ps, true);
 }
 
-/* Sends what starts before limit_ps. */
+/* Sends what starts before limit_ps. @param direct  as of walk_serve() */
 static inline __attribute__((always_inline)) void
-walk_drain(struct egress_walk *walk, uint64_t limit_ps)
+walk_drain(struct egress_walk *walk, uint64_t limit_ps, bool direct)
 {
 	const struct egress *egress = &walk->port->egress;
 
 	while (egress_ready(egress) != 0 && egress->free_ps < limit_ps && walk->now_ps < limit_ps)
-		walk_serve(walk);
+		walk_serve(walk, direct);
 }
 
 /* @return the slot of a flow whose first packet is enqueued */
@@ -184,18 +184,19 @@ first_of_flow(struct switch_port *port, uint32_t flow, uint64_t now_ps)
 	uint32_t slot = port_flows_add(&port->flows, flow);
 
 	telem_first(&port->telem, slot, now_ps);
+	port_truth_reserve(&port->truth, slot + 1);
 	return slot;
 }
 
 /*
  * Observers see a packet that is enqueued behind depth others; constants 0 and false for one that need not wait: then
- * half of the counts stay as they are. @return its flow's slot
+ * half of the counts stay as they are. @param direct  as of walk_serve(). @return its flow's slot
  */
 static inline __attribute__((always_inline)) uint32_t
-walk_count(struct egress_walk *walk, const struct pkt *p, uint32_t depth, bool paused)
+walk_count(struct egress_walk *walk, const struct pkt *p, uint32_t depth, bool paused, bool direct)
 {
 	struct switch_port *port = walk->port;
-	uint32_t slot = port_flows_find(&port->flows, p->flow);
+	uint32_t slot = port_flows_find_as(&port->flows, p->flow, direct);
 
 	if (__builtin_expect(slot == PORT_FLOWS_NONE, 0))
 		slot = first_of_flow(port, p->flow, walk->now_ps);
@@ -207,9 +208,10 @@ walk_count(struct egress_walk *walk, const struct pkt *p, uint32_t depth, bool p
 /*
  * @param next_ps  time of the next arrival or pause: until then nothing can overtake p
  * @param picky    a constant: egress->picky may be set
+ * @param direct   as of walk_serve()
  */
 static inline __attribute__((always_inline)) void
-walk_enqueue(struct egress_walk *walk, struct pkt *p, uint64_t next_ps, bool picky)
+walk_enqueue(struct egress_walk *walk, struct pkt *p, uint64_t next_ps, bool picky, bool direct)
 {
 	struct switch_port *port = walk->port;
 	struct egress *egress = &port->egress;
@@ -228,7 +230,7 @@ walk_enqueue(struct egress_walk *walk, struct pkt *p, uint64_t next_ps, bool pic
 			    walk_drops(walk->sw, port, p))
 				return;
 			if (counted)
-				walk_count(walk, p, 0, false);
+				walk_count(walk, p, 0, false, direct);
 			walk_send(walk, p, start_ps, false);
 			return;
 		}
@@ -237,7 +239,7 @@ walk_enqueue(struct egress_walk *walk, struct pkt *p, uint64_t next_ps, bool pic
 	if (__builtin_expect(queued_bytes > walk->sw->limit_bytes[p->prio], 0) && walk_drops(walk->sw, port, p))
 		return;
 	if (counted)
-		slot = walk_count(walk, p, egress_depth(egress, p->prio), paused);
+		slot = walk_count(walk, p, egress_depth(egress, p->prio), paused, direct);
 	if (!egress_push(egress, p))
 		walk_out_of_memory(walk->sw);
 	if (queued_bytes > port->counts.peak_bytes[p->prio])
@@ -258,10 +260,10 @@ struct egress_events {
 };
 
 /*
- * Any egress, through a window. @param picky  a constant, as of walk_enqueue()
+ * Any egress, through a window. @param picky, direct  constants, as of walk_enqueue()
  */
 static inline __attribute__((always_inline)) void
-walk_merged(struct egress_walk *walk, struct egress_events *events, uint64_t end_ps, bool picky)
+walk_merged(struct egress_walk *walk, struct egress_events *events, uint64_t end_ps, bool picky, bool direct)
 {
 	struct arrivals *arrivals = &events->arrivals;
 	uint32_t run = 0;
@@ -272,7 +274,7 @@ walk_merged(struct egress_walk *walk, struct egress_events *events, uint64_t end
 		uint64_t event_ps = min_u64(arrival_ps, pause_ps);
 		struct pkt *p;
 
-		walk_drain(walk, min_u64(event_ps, end_ps));
+		walk_drain(walk, min_u64(event_ps, end_ps), direct);
 		if (event_ps == TIME_NEVER)
 			break;
 		walk->now_ps = event_ps;
@@ -283,40 +285,54 @@ walk_merged(struct egress_walk *walk, struct egress_events *events, uint64_t end
 		}
 		p = arrivals_take(arrivals, run);
 		arrival_ps = arrivals_next_ps(arrivals, &run);
-		walk_enqueue(walk, p, min_u64(arrival_ps, min_u64(pause_ps, end_ps)), picky);
+		walk_enqueue(walk, p, min_u64(arrival_ps, min_u64(pause_ps, end_ps)), picky, direct);
 	}
 }
 
 /* An egress with frames of one ingress at most, and no pause: nothing is to be merged. @param count  frames, in order */
 static inline __attribute__((always_inline)) void
-walk_single(struct egress_walk *walk, struct pkt *const *pkts, uint32_t count, uint64_t end_ps)
+walk_single(struct egress_walk *walk, struct pkt *const *pkts, uint32_t count, uint64_t end_ps, bool direct)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		struct pkt *p = pkts[i];
 
-		walk_drain(walk, p->time_ps);
+		walk_drain(walk, p->time_ps, direct);
 		walk->now_ps = p->time_ps;
-		walk_enqueue(walk, p, i + 1 < count ? pkts[i + 1]->time_ps : end_ps, false);
+		walk_enqueue(walk, p, i + 1 < count ? pkts[i + 1]->time_ps : end_ps, false, direct);
 	}
-	walk_drain(walk, end_ps);
+	walk_drain(walk, end_ps, direct);
 }
 
-void
-switch_transmit(struct sw *sw, uint16_t port_index, const struct pause_frame *pauses, uint32_t npauses,
-		const struct window *window)
+static inline __attribute__((always_inline)) void
+transmit(struct sw *sw, uint16_t port_index, const struct pause_frame *pauses, uint32_t npauses,
+	 const struct window *window, bool direct)
 {
 	struct switch_port *port = &sw->ports[port_index];
 	struct egress_events events = { arrivals_take_all(&port->arrivals), pauses, npauses };
 	struct egress_walk walk = walk_open(sw, port, window);
 
 	if (__builtin_expect(port->egress.picky, 0))
-		walk_merged(&walk, &events, window->end_ps, true);
+		walk_merged(&walk, &events, window->end_ps, true, direct);
 	else if (events.arrivals.nruns > 1 || npauses != 0)
-		walk_merged(&walk, &events, window->end_ps, false);
+		walk_merged(&walk, &events, window->end_ps, false, direct);
 	else
-		walk_single(&walk, events.arrivals.pkts, events.arrivals.count, window->end_ps);
+		walk_single(&walk, events.arrivals.pkts, events.arrivals.count, window->end_ps, direct);
 	account_end_run(&sw->account);
 	walk_close(&walk, window);
+}
+
+void
+switch_transmit_direct(struct sw *sw, uint16_t port, const struct pause_frame *pauses, uint32_t npauses,
+		       const struct window *window)
+{
+	transmit(sw, port, pauses, npauses, window, true);
+}
+
+void
+switch_transmit_hashed(struct sw *sw, uint16_t port, const struct pause_frame *pauses, uint32_t npauses,
+		       const struct window *window)
+{
+	transmit(sw, port, pauses, npauses, window, false);
 }
 
 /* Egresses that go through a window together. */
@@ -335,6 +351,7 @@ struct group_walk {
 	struct group *group;
 	const struct window *window;
 	uint64_t due_ps; /* the earliest of its members, or earlier */
+	bool direct;     /* as of port_flows_find_as() */
 };
 
 int
@@ -397,7 +414,7 @@ advance(struct group_walk *walk, struct group_member *member, uint64_t now_ps)
 	for (;;) {
 		uint64_t pause_ps = member->npauses != 0 ? member->pauses->time_ps : TIME_NEVER;
 
-		walk_drain(&member->walk, min_u64(pause_ps, now_ps));
+		walk_drain(&member->walk, min_u64(pause_ps, now_ps), walk->direct);
 		if (pause_ps > now_ps)
 			break;
 		member->walk.now_ps = pause_ps;
@@ -505,7 +522,7 @@ take_in(struct group_walk *walk, struct pkt *p, uint64_t next_ps)
 	member->walk.now_ps = p->time_ps;
 	if (member->npauses != 0)
 		next_ps = min_u64(next_ps, member->pauses->time_ps);
-	walk_enqueue(&member->walk, p, next_ps, true);
+	walk_enqueue(&member->walk, p, next_ps, true, walk->direct);
 	look(walk, member);
 }
 
@@ -540,7 +557,11 @@ void
 switch_transmit_group(struct sw *sw, const struct pause_frame *const *pauses, const uint32_t *npauses,
 		      const struct window *window)
 {
-	struct group_walk walk = { .sw = sw, .group = &sw->group, .window = window, .due_ps = TIME_NEVER };
+	struct group_walk walk = { .sw = sw,
+				   .group = &sw->group,
+				   .window = window,
+				   .due_ps = TIME_NEVER,
+				   .direct = flow_map_is_direct(&sw->ports[0].flows.slots) };
 	struct arrivals arrivals = arrivals_take_all(&sw->group.arrivals);
 	uint32_t run = 0;
 	uint64_t arrival_ps = arrivals_next_ps(&arrivals, &run);

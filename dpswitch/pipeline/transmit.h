@@ -17,9 +17,11 @@ struct switch_port;
 struct window;
 struct pause_frame;
 
-/* Moves one egress through the window. */
-void switch_transmit(struct sw *sw, uint16_t port, const struct pause_frame *pauses, uint32_t npauses,
-		     const struct window *window);
+/* Moves one egress through the window, of a switch whose ports find flows in an array, or else by hashing. */
+void switch_transmit_direct(struct sw *sw, uint16_t port, const struct pause_frame *pauses, uint32_t npauses,
+			    const struct window *window);
+void switch_transmit_hashed(struct sw *sw, uint16_t port, const struct pause_frame *pauses, uint32_t npauses,
+			    const struct window *window);
 /* The peer holds other classes now: reports the lossless ones to telemetry and truth. */
 void switch_note_pause(const struct sw *sw, struct switch_port *port, uint8_t paused, uint64_t now_ps);
 
@@ -81,13 +83,26 @@ arrivals_end_run(struct arrivals *arrivals)
 	arrivals->in_port = ARRIVALS_NO_PORT;
 }
 
-/* Calls for one egress are made ingress by ingress, in order of time. The packet stays where it is. */
+/* Makes room for more packets, likewise. */
 static inline void
-arrivals_add(struct arrivals *arrivals, uint16_t in_port, struct pkt *p)
+arrivals_reserve(struct arrivals *arrivals, uint32_t packets)
 {
-	if (__builtin_expect(arrivals->count >> arrivals->room_log2 != 0, 0))
+	while (__builtin_expect((arrivals->count + packets - 1) >> arrivals->room_log2 != 0, 0))
 		arrivals_widen(arrivals);
+}
+
+/*
+ * Calls for one egress are made ingress by ingress, in order of time. The packet stays where it is.
+ * @param most   packets that arrive at this ingress in this window: there is room for all of them from the first on
+ * @param extra  a constant: this one may be none of them
+ */
+static inline __attribute__((always_inline)) void
+arrivals_add(struct arrivals *arrivals, uint16_t in_port, struct pkt *p, uint32_t most, bool extra)
+{
+	if (extra)
+		arrivals_reserve(arrivals, most + 1);
 	if (arrivals->in_port != in_port) {
+		arrivals_reserve(arrivals, most);
 		arrivals_end_run(arrivals);
 		*arrivals_run(arrivals, arrivals->nruns++) =
 			(struct arrivals_run){ .time_ps = p->time_ps, .from = arrivals->count };

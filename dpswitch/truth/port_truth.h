@@ -91,12 +91,10 @@ void port_truth_fini(struct port_truth *truth);
 /* Widens the tables to hold slots. Ends the program when out of memory. */
 void port_truth_reserve(struct port_truth *truth, uint32_t slots);
 
-/* A packet is enqueued. @param waits  behind others */
+/* A packet is enqueued. @param slot  has room: port_truth_reserve(). @param waits  behind others */
 static inline void
 port_truth_enqueue(struct port_truth *truth, uint32_t slot, uint64_t window, bool waits)
 {
-	if (__builtin_expect(slot >= truth->cap, 0))
-		port_truth_reserve(truth, slot + 1);
 	truth->last_window[slot] = window + 1;
 	truth->contended |= waits;
 }

@@ -832,6 +832,7 @@ report_state(const struct host *host, struct nic *nic, struct send_qp *qp)
 	if (qp->held_ps != 0)
 		port_truth_hold(&nic->truth, batch->slot, qp->held_ps, host->window.end_ps);
 	telem_add(&nic->telem, batch);
+	port_truth_reserve(&nic->truth, batch->slot + 1);
 	port_truth_enqueue(&nic->truth, batch->slot, nic->contention.index, batch->depth_sum != 0);
 	if (batch->depth_max > nic->contention.depth)
 		nic->contention.depth = batch->depth_max;

@@ -27,7 +27,7 @@ arrivals_merge_by_time_then_ingress(void **state)
 	(void)state;
 	assert_int_equal(arrivals_init(&arrivals, 4), 0);
 	for (uint32_t i = 0; i < 5; i++)
-		arrivals_add(&arrivals, i < 2 ? 1 : 3, &pkts[i]);
+		arrivals_add(&arrivals, i < 2 ? 1 : 3, &pkts[i], 5, false);
 	assert_int_equal(arrivals.nruns, 2);
 	all = arrivals_take_all(&arrivals);
 	assert_int_equal(arrivals.nruns + arrivals.count, 0); /* ready for the next window */
@@ -36,7 +36,7 @@ arrivals_merge_by_time_then_ingress(void **state)
 		assert_int_equal(arrivals_take(&all, arrivals_first(&all))->wire_bytes, order[i]);
 	}
 	assert_int_equal(all.nruns, 0);
-	arrivals_add(&arrivals, 3, &pkts[4]); /* the ingress whose run was the last */
+	arrivals_add(&arrivals, 3, &pkts[4], 1, false); /* the ingress whose run was the last */
 	assert_int_equal(arrivals.nruns, 1);
 	all = arrivals_take_all(&arrivals);
 	assert_int_equal(arrivals_take(&all, 0)->wire_bytes, 5);
@@ -57,7 +57,7 @@ every_ingress_may_have_a_run(void **state)
 		for (uint16_t i = 0; i < nports; i++) {
 			pkts[i] = packet(1, 0, 100u + i);
 			pkts[i].time_ps = 100u - i;
-			arrivals_add(&arrivals, i, &pkts[i]);
+			arrivals_add(&arrivals, i, &pkts[i], 1, false);
 		}
 		assert_int_equal(arrivals.nruns, nports);
 		all = arrivals_take_all(&arrivals);
@@ -66,6 +66,35 @@ every_ingress_may_have_a_run(void **state)
 		assert_int_equal(all.nruns, 0);
 		arrivals_fini(&arrivals);
 	}
+}
+
+/* Room is made with an ingress's first packet; packets that the switch makes meanwhile take none of it. */
+static void
+arrivals_have_room_for_an_ingress_and_extras(void **state)
+{
+	enum { MOST = 40, EXTRAS = 100 };
+	struct arrivals arrivals = { 0 }, all;
+	struct pkt p = packet(1, 3, 100);
+	uint32_t room;
+
+	(void)state;
+	assert_int_equal(arrivals_init(&arrivals, 2), 0);
+	arrivals_add(&arrivals, 0, &p, 1, false);
+	arrivals_add(&arrivals, 1, &p, MOST, false);
+	assert_true(1u << arrivals.room_log2 >= 1 + MOST);
+	for (uint32_t i = 0; i < EXTRAS; i++) {
+		arrivals_add(&arrivals, 1, &p, MOST, true);
+		assert_true(1u << arrivals.room_log2 >= arrivals.count + MOST - 1);
+	}
+	room = arrivals.room_log2;
+	for (uint32_t i = 1; i < MOST; i++)
+		arrivals_add(&arrivals, 1, &p, MOST, false);
+	assert_int_equal(arrivals.room_log2, room);
+	all = arrivals_take_all(&arrivals);
+	assert_int_equal(all.count, 1 + MOST + EXTRAS);
+	for (uint32_t i = 0; i < all.count; i++)
+		assert_ptr_equal(all.pkts[i], &p);
+	arrivals_fini(&arrivals);
 }
 
 static void
@@ -175,6 +204,7 @@ UNIT_TEST(egress)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(arrivals_merge_by_time_then_ingress),
 		cmocka_unit_test(every_ingress_may_have_a_run),
+		cmocka_unit_test(arrivals_have_room_for_an_ingress_and_extras),
 		cmocka_unit_test(an_egress_knows_what_may_go),
 		cmocka_unit_test(strict_classes_go_before_those_that_share),
 		cmocka_unit_test(accounting_is_handed_runs),

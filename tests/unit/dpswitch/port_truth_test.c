@@ -75,6 +75,7 @@ a_window_is_contended_once(void **state)
 
 	(void)state;
 	begin(&truth, &table);
+	port_truth_reserve(&truth, 2);
 	port_truth_enqueue(&truth, port_flows_slot(&port_flows, 0), 1, false);
 	assert_false(truth.contended);
 	port_truth_enqueue(&truth, port_flows_slot(&port_flows, 1), 1, true);
@@ -97,6 +98,7 @@ flows_contend_while_both_are_present(void **state)
 	for (uint32_t flow = 0; flow < 3; flow++)
 		assert_int_equal(port_flows_slot(&port_flows, flow), flow);
 	port_flows.queued[1] = 2;
+	port_truth_reserve(&truth, 1);
 	port_truth_enqueue(&truth, 0, 7, false);
 	port_truth_count(&truth,
 			 &(struct truth_window){ 7, 70000, 2000, 3 }); /* 0 enqueued in window 7, 1 queued, 2 absent */

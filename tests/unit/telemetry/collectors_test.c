@@ -267,6 +267,30 @@ collectors_reply_in_order(void **state)
 	end();
 }
 
+/* The matrix of exact contention is counted with the packet, and only where it is asked for. */
+static void
+a_packet_counts_in_the_exact_matrix(void **state)
+{
+	struct telem_config exact = config;
+	uint32_t slot;
+
+	(void)state;
+	exact.exact = true;
+	begin(&exact);
+	slot = port_flows_slot(&port_flows, 0);
+	telem_first(&port, slot, 0);
+	port_flows.queued[slot] = 2;
+	telem_enqueue(&port, slot, 3, 0, 100, 2, false);
+	assert_int_equal(port.epochs.open->matrix[slot][slot], 2);
+	end();
+	begin(&config);
+	slot = port_flows_slot(&port_flows, 0);
+	telem_first(&port, slot, 0);
+	telem_enqueue(&port, slot, 3, 0, 100, 2, false);
+	assert_null(port.epochs.open->matrix);
+	end();
+}
+
 /* A NIC's batch counts as so many packets would. */
 static void
 a_batch_is_its_packets(void **state)
@@ -360,6 +384,7 @@ UNIT_TEST(collectors)
 		cmocka_unit_test(drops_are_reported_by_reason_but_for_a_blackhole),
 		cmocka_unit_test(a_cut_link_is_reported_where_nothing_was_dropped),
 		cmocka_unit_test(collectors_reply_in_order),
+		cmocka_unit_test(a_packet_counts_in_the_exact_matrix),
 		cmocka_unit_test(a_batch_is_its_packets),
 		cmocka_unit_test(a_host_replies_before_its_poll_leaves),
 		cmocka_unit_test(a_host_where_a_poll_ends_reports_little),

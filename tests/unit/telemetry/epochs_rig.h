@@ -55,7 +55,10 @@ nth(const struct recbuf *buf, uint16_t type, int n)
 static inline void
 enqueue(struct epochs *t, uint32_t flow, uint16_t in, uint32_t bytes, uint32_t depth, bool paused)
 {
-	epochs_enqueue(t, port_flows_slot(&port_flows, flow), flows[flow].prio, in, bytes, depth, paused);
+	uint32_t slot = port_flows_slot(&port_flows, flow);
+
+	epochs_reserve(t, slot + 1);
+	epochs_enqueue(t, slot, flows[flow].prio, in, bytes, depth, paused);
 }
 
 static inline void

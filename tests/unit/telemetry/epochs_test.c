@@ -202,10 +202,10 @@ exact_matrix_counts_packets_ahead(void **state)
 	a = port_flows_slot(&port_flows, 0);
 	b = port_flows_slot(&port_flows, 1);
 	port_flows.queued[a] = 3;
-	epochs_enqueue(&t, b, 3, 0, 100, 3, false);
+	epochs_count_matrix(&t, b);
 	port_flows.queued[b] = 1;
-	epochs_enqueue(&t, b, 3, 0, 100, 4, false);
-	epochs_enqueue(&t, a, 3, 0, 100, 4, false);
+	epochs_count_matrix(&t, b);
+	epochs_count_matrix(&t, a);
 	assert_int_equal(t.open->matrix[b][a], 6);
 	assert_int_equal(t.open->matrix[b][b], 1);
 	assert_int_equal(t.open->matrix[a][b], 1);
