@@ -93,8 +93,8 @@ rc_recv_marked(struct rc_recv *r, const struct roce_params *params, uint64_t now
 		r->ce = true;
 	if (params->cc.echo != CC_ECHO_CNP || now_ps < r->cnp_next_ps)
 		return 0;
-	r->cnp_next_ps = now_ps + params->cc.cnp_interval_ps;
-	r->cnps++;
+	if (!params->cc.cnp_of_port)
+		r->cnp_next_ps = now_ps + params->cc.cnp_interval_ps;
 	return RC_CNP;
 }
 

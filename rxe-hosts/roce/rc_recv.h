@@ -83,7 +83,7 @@ struct rc_recv {
 	uint32_t imm;
 	/* the rest */
 	uint64_t duplicates, out_of_sequence, stale, naks; /* packets; NAKs sent */
-	uint64_t marked, cnps;                             /* packets that arrived marked; CNPs due for them */
+	uint64_t marked, cnps;                             /* packets that arrived marked; CNPs sent for them */
 	uint32_t most_missing;                             /* longest gap, as the first packet behind it arrived */
 	struct recv_ring receives;
 };
@@ -96,7 +96,8 @@ struct rc_reth {
 };
 
 /*
- * A marked packet arrived: echoed in the next ACK, or by a CNP unless one was sent lately (RoCEv2 annex A17.9.3).
+ * A marked packet arrived: echoed in the next ACK, or by a CNP unless one was sent lately (RoCEv2 annex A17.9.3). Whoever
+ * spaces the CNPs of a port does so itself, and counts cnps.
  * @return RC_CNP or 0
  */
 uint32_t rc_recv_marked(struct rc_recv *r, const struct roce_params *params, uint64_t now_ps);

@@ -146,10 +146,12 @@ host_completed(struct host *host, const struct rc_recv *rc, const struct pkt *p)
 		host->client.completed(host->client.ctx, &wc);
 }
 
-/* Tells the sender of a marked data packet. */
+/* Tells the sender of a marked data packet, unless the NIC sent a CNP lately and spaces those of all its flows. */
 static void
-host_send_cnp(struct host *host, struct nic *nic, const struct pkt *p)
+host_send_cnp(struct host *host, struct nic *nic, struct rc_recv *rc, const struct pkt *p)
 {
+	const struct cc_params *cc = &host->params.cc;
+	struct nic *by = host_answering(host, nic, p);
 	struct pkt cnp = {
 		.flow = p->flow,
 		.wire_bytes = host->params.cnp_bytes,
@@ -159,7 +161,11 @@ host_send_cnp(struct host *host, struct nic *nic, const struct pkt *p)
 		.ttl = PKT_TTL_INIT,
 	};
 
-	host->cnps_sent += nic_control(host, host_answering(host, nic, p), &cnp);
+	if (cc->cnp_of_port && host->now_ps < by->cnp_next_ps)
+		return;
+	by->cnp_next_ps = host->now_ps + cc->cnp_interval_ps;
+	rc->cnps++;
+	host->cnps_sent += nic_control(host, by, &cnp);
 }
 
 static void
@@ -169,7 +175,7 @@ reply(struct host *host, struct nic *nic, struct rc_recv *rc, const struct pkt *
 	struct pkt *out;
 
 	if (__builtin_expect(what & RC_CNP, 0))
-		host_send_cnp(host, nic, p);
+		host_send_cnp(host, nic, rc, p);
 	if (!(what & (RC_ACK | RC_NAK | RC_RNR)))
 		return;
 	out = queue_slot(&by->control);
@@ -383,7 +389,7 @@ host_arrive_any_order(struct host *host, struct nic *nic, const struct pkt *p, c
 	if (__builtin_expect((what & RC_REORDERED) != 0, 0))
 		host->node.count.order_errors++;
 	if (__builtin_expect((what & RC_CNP) != 0, 0))
-		host_send_cnp(host, nic, p);
+		host_send_cnp(host, nic, &qp->rc, p);
 	if (what & RC_ACK)
 		acknowledge_any_order(host, nic, qp, p);
 	while (__builtin_expect((what & RC_COMPLETE) != 0, 0) && sel_recv_pop(&qp->rc, qp->sel, &host->params))

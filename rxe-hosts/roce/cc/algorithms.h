@@ -6,6 +6,9 @@
 
 #define DCQCN_DECAY_POWERS 20 /* alpha is 0 after 2^20 quiet intervals */
 
+/* Between whose CNPs cnp_interval lies at least. */
+enum cnp_scope { CNP_OF_QP, CNP_OF_PORT };
+
 /* Group "host.dcqcn". */
 struct dcqcn_params {
 	struct cfg_where where;
@@ -18,6 +21,7 @@ struct dcqcn_params {
 	int64_t fast_recovery;
 	bool clamp_target; /* every decrease sets the target to the rate */
 	int echo;          /* enum cc_echo */
+	int cnp_scope;     /* enum cnp_scope */
 	uint64_t cnp_interval_ps;
 	/* of g */
 	double decay[DCQCN_DECAY_POWERS]; /* (1-g)^(2^i) */

@@ -39,7 +39,8 @@ enum cc_echo {
 struct cc_params {
 	const struct cc_ops *ops;
 	enum cc_echo echo;
-	uint64_t cnp_interval_ps;      /* CC_ECHO_CNP: least time between two of one flow */
+	bool cnp_of_port;              /* CC_ECHO_CNP: its interval is between those of a NIC, not of a flow */
+	uint64_t cnp_interval_ps;      /* CC_ECHO_CNP: least time between two */
 	uint64_t base_rtt_ps;          /* the longest round trip of the network without queues */
 	uint32_t payload_bytes;        /* of a full packet */
 	uint32_t frame_bytes;          /* it occupies on the wire */

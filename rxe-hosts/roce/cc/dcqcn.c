@@ -22,6 +22,12 @@ static const struct cfg_choice echoes[] = {
 	{ 0 },
 };
 
+static const struct cfg_choice scopes[] = {
+	{ .name = "qp", .value = CNP_OF_QP, .doc = "of one flow (Zhu et al., 3.1)" },
+	{ .name = "port", .value = CNP_OF_PORT, .doc = "of all flows that a NIC receives" },
+	{ 0 },
+};
+
 static const struct cfg_field fields[] = {
 	CFG_FIELD("g", CFG_FLOAT, FIELD(g), .def = "0.00390625", .min = 1e-6, .max = 1,
 		  .doc = "gain of alpha's moving average"),
@@ -44,7 +50,9 @@ static const struct cfg_field fields[] = {
 	CFG_FIELD("echo", CFG_ENUM, FIELD(echo), .def = "ack", .choices = echoes,
 		  .doc = "how a receiver reports marked packets: in their ACKs, or by CNPs"),
 	CFG_FIELD("cnp_interval", CFG_TIME, FIELD(cnp_interval_ps), .def = "50us",
-		  .doc = "minimum time between two CNPs of one flow"),
+		  .doc = "minimum time between two CNPs of cnp_scope"),
+	CFG_FIELD("cnp_scope", CFG_ENUM, FIELD(cnp_scope), .def = "qp", .choices = scopes,
+		  .doc = "whose CNPs cnp_interval separates"),
 };
 
 static const struct cfg_gone gone[] = {
@@ -87,6 +95,7 @@ prepare(struct cc_params *params, struct err *err)
 			       own->where.line);
 	params->echo = (enum cc_echo)own->echo;
 	params->cnp_interval_ps = own->cnp_interval_ps;
+	params->cnp_of_port = own->cnp_scope == CNP_OF_PORT;
 	if (own->byte_reset_bytes != 0)
 		params->ops = &counting;
 	own->decay[0] = 1 - own->g;

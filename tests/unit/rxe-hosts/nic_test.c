@@ -258,6 +258,36 @@ test_marked_packets_slow_the_sender_by_cnps(void **state)
 	assert_true(rig.sent[0][PKT_DATA] < 150); /* 21 us at line rate would be 196 */
 }
 
+/* @return how many CNPs answer two flows to one NIC in 21 us, all of whose packets are marked */
+static uint64_t
+cnps_of_two_flows(enum cnp_scope scope)
+{
+	struct dcqcn_params *own = (struct dcqcn_params *)rig.params.cc.own;
+	struct err err = { "" };
+	uint32_t flows[] = { rig_flow(&rig, 0, 0), rig_flow(&rig, 0, 0) };
+
+	with_dcqcn(true);
+	own->cnp_scope = scope;
+	assert_int_equal(cc_dcqcn.prepare(&rig.params.cc, &err), 0);
+	rig_start(&rig);
+	rig_send(&rig, flows[0], 10000 * 1300, 1);
+	rig_send(&rig, flows[1], 10000 * 1300, 2);
+	rig_run(&rig, 21 * PS_PER_US);
+	return rig.sent[1][PKT_CNP];
+}
+
+static void
+test_cnps_are_spaced_by_flow(void **state)
+{
+	assert_in_range(cnps_of_two_flows(CNP_OF_QP), 6, 8);
+}
+
+static void
+test_cnps_are_spaced_by_port(void **state)
+{
+	assert_in_range(cnps_of_two_flows(CNP_OF_PORT), 3, 4);
+}
+
 static void
 test_reset_returns_to_line_rate(void **state)
 {
@@ -380,6 +410,8 @@ UNIT_TEST(nic)
 		T(a_paced_qp_waits_for_nobody),
 		T(marked_packets_slow_the_sender_by_acks),
 		T(marked_packets_slow_the_sender_by_cnps),
+		T(cnps_are_spaced_by_flow),
+		T(cnps_are_spaced_by_port),
 		T(reset_returns_to_line_rate),
 		T(strict_classes_go_first),
 		T(a_strict_class_that_is_paused_lets_others_go),
