@@ -128,6 +128,8 @@ embedded_hosts_sum(const struct emulation *emulation, struct embedded_counters *
 		sum->out_of_sequence += one.out_of_sequence;
 		sum->early += one.early;
 		sum->acks_withheld += one.acks_withheld;
+		sum->cnps_sent += one.cnps_sent;
+		sum->cnps_handled += one.cnps_handled;
 	}
 }
 

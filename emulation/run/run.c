@@ -378,6 +378,8 @@ warn_late(const struct emulation *emulation)
 
 /* The end of a run: its files, and its exit code. */
 
+#define LOST_CNPS_PERCENT 1 /* of those sent: no word below */
+
 /* Each that can be written is: run.json records how the run ended, wherever the others did not fit. */
 static int
 write_outputs(struct emulation *emulation, const char *dir, struct err *err)
@@ -399,6 +401,24 @@ warn_of_limit(const struct emulation *emulation)
 	if (key != NULL)
 		log_warning("%s ended the run at %s, before its work was done", key,
 			    units_format_time(emulation->fabric->window.end_ps, at, sizeof(at)));
+}
+
+/*
+ * CNPs that no sender handled. No record has them, so no diagnoser determines that they were lost: the run reports it. A
+ * run that ends has few in flight.
+ */
+static void
+warn_of_cnps(const struct emulation *emulation)
+{
+	struct embedded_counters sum;
+
+	embedded_hosts_sum(emulation, &sum);
+	if (emulation->scenario->roce.cc.echo != CC_ECHO_CNP || emulation->scenario->nexternal != 0 ||
+	    emulation->partition != NULL || sum.cnps_sent * LOST_CNPS_PERCENT / 100 + sum.cnps_handled >= sum.cnps_sent)
+		return;
+	log_warning("%llu of %llu CNPs did not reach their senders, which keep their rates. No record shows it, and so no "
+		    "verdict determines it: table qps of the store has np_cnp_sent and rp_cnp_handled of each connection",
+		    (unsigned long long)(sum.cnps_sent - sum.cnps_handled), (unsigned long long)sum.cnps_sent);
 }
 
 /* @return exit code of a run whose files and invariants are as they should be */
@@ -439,6 +459,7 @@ conclude(const struct run_options *options, struct emulation *emulation, const s
 	if (emulation->partition == NULL || emulation->partition->whole) {
 		warn_of_idle_faults(emulation);
 		warn_of_limit(emulation);
+		warn_of_cnps(emulation);
 	}
 	if (emulation_check(emulation, results) == 0 && results_wrong(emulation) == 0)
 		return written && (capturing == NULL || capturing->error == 0) ? ending(emulation) : EXIT_FAILED;

@@ -595,6 +595,7 @@ embedded_sum(const struct node *node, struct embedded_counters *sum)
 		sum->timeouts += rc->timeouts;
 		sum->naks_received += rc->naks;
 		sum->rnr_received += rc->rnr_naks;
+		sum->cnps_handled += rc->marks;
 	}
 	for (uint32_t i = 0; i < host->nrecv; i++) {
 		const struct rc_recv *rc = &host->recv[i].rc;

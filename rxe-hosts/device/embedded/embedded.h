@@ -77,10 +77,10 @@ struct embedded_counters {
 	uint64_t duplicates, out_of_sequence, stale; /* data packets not accepted, by reason */
 	uint64_t early;                              /* data packets placed ahead of a missing one */
 	uint64_t datagrams_unposted;                 /* of flows, and of NICs */
-	uint64_t cnps_sent;
-	uint64_t acks_withheld;   /* queue full: a later ACK covers them */
-	uint64_t pauses_received; /* XOFF frames */
-	uint64_t misdelivered;    /* of flows of other hosts; dropped as REC_DROP_NO_ROUTE */
+	uint64_t cnps_sent, cnps_handled;            /* as a receiver; as a sender, ACKs that echo a mark included */
+	uint64_t acks_withheld;                      /* queue full: a later ACK covers them */
+	uint64_t pauses_received;                    /* XOFF frames */
+	uint64_t misdelivered;                       /* of flows of other hosts; dropped as REC_DROP_NO_ROUTE */
 };
 
 /* Counters of the two ends of a connection, as in struct rc_send and struct rc_recv. */

@@ -117,3 +117,25 @@ on, off = dpswitch(path), dpswitch(path, "--set", "switch.ecn.enabled=false")
 check(on.run["digest"] != off.run["digest"], "ECN marks a class without PFC")
 own = dpswitch(path, "--set", "switch.ecn.enabled=false", "--set", 'switch.wred=( { class = 3; kmin = "100KB"; kmax = "100KB"; } )')
 check(own.run["digest"] == on.run["digest"], "by thresholds of its own as by those of all")
+
+# CNPs that a cable loses are counted at both ends, and the run says that no verdict can tell. Those of a NIC may be spaced together.
+CNPS = """topology = { kind = "leaf-spine"; leaves = 2; spines = 2; hosts_per_leaf = 4; rate = "100Gbps"; delay = "500ns"; };
+flows = ( { src = "h2"; dst = "h4"; sport = 20001; bytes = "10MB"; qps = 4; }, { src = "h3"; dst = "h4"; sport = 20101; bytes = "10MB"; qps = 4; } );
+%s
+"""
+LOST = 'faults = ( { kind = "loss"; port = "l0:3"; rate = 1.0; packets = "cnps"; } );'
+counts = {}
+for name, text in (("whole", ""), ("lost", LOST), ("port", 'host = { dcqcn = { cnp_scope = "port"; }; };')):
+    run = dpswitch(scenario_file(CNPS % text))
+    counts[name] = run.run["transport"]
+    with sqlite3.connect(run.dir / "run.sqlite") as store:
+        by_sender = {src: (sent, handled) for src, sent, handled in store.execute(
+            "SELECT src, sum(np_cnp_sent), sum(rp_cnp_handled) FROM qps GROUP BY src")}
+    check(sum(sent for sent, _ in by_sender.values()) == counts[name]["cnps_sent"] > 10
+          and sum(handled for _, handled in by_sender.values()) == counts[name]["cnps_handled"], f"{name}: CNPs are counted", by_sender)
+    check(("CNPs did not reach their senders" in run.stderr) == (name == "lost"), f"{name}: who runs it learns whether CNPs were lost", run.stderr)
+    if name == "lost":
+        check(by_sender["h2"][0] > 0 and by_sender["h2"][1] == 0 and by_sender["h3"][0] == by_sender["h3"][1], "those of the faulty port", by_sender)
+    else:
+        check(counts[name]["cnps_sent"] == counts[name]["cnps_handled"], f"{name}: none is lost", counts[name])
+check(counts["port"]["cnps_sent"] < 0.5 * counts["whole"]["cnps_sent"], "one NIC's CNPs are fewer than those of its connections", counts)
