@@ -112,9 +112,10 @@ static const struct cfg_field management_fields[] = {
 
 #define S struct limits_params
 static const struct cfg_field limits_fields[] = {
-	CFG_FIELD("virtual_time", CFG_TIME, offsetof(S, virtual_time_ps), .def = "0s", .max = 1e16,
-		  .doc = "The run ends here at the latest (end_reason limit), whatever hold, pingmesh.duration or the "
-			 "hosts' work require; 0: 60s after hold and pingmesh.duration"),
+	CFG_FIELD(
+		"virtual_time", CFG_TIME, offsetof(S, virtual_time_ps), .def = "0s", .max = 1e16,
+		.doc = "The run ends here at the latest (end_reason virtual_time), whatever hold, pingmesh.duration or the "
+		       "hosts' work require; 0: 60s after hold and pingmesh.duration"),
 	CFG_FIELD("hold", CFG_TIME, offsetof(S, hold_ps), .def = "0s", .max = 1e16,
 		  .doc = "Minimum duration of the run, with or without work, within virtual_time: for interactive use of "
 			 "the hosts (`rocelab shell`)"),

@@ -8,7 +8,7 @@
 	ROW(REC_END_COMPLETE, 0, "complete")                                                                               \
 	ROW(REC_END_QP_ERROR, 1, "qp_error")                                                                               \
 	ROW(REC_END_STALL, 2, "stall")                                                                                     \
-	ROW(REC_END_LIMIT, 3, "limit")                                                                                     \
+	ROW(REC_END_VIRTUAL_TIME, 3, "virtual_time")                                                                       \
 	ROW(REC_END_INVARIANT, 4, "invariant")                                                                             \
 	ROW(REC_END_INTERRUPT, 5, "interrupt")                                                                             \
 	ROW(REC_END_HOST_LOST, 6, "host_lost")      /* a host with its own kernel went away */                             \

@@ -218,7 +218,7 @@ print_unfinished(const struct verdict *v, const struct run_collective *collectiv
 			   v->run.end_node < v->run.nnodes ? v->run.nodes[v->run.end_node].name : "?");
 	else if (v->run.end_reason == REC_END_STALL)
 		fmt_append(buf, cap, "the run stalled");
-	else if (v->run.end_reason == REC_END_LIMIT)
+	else if (v->run.end_reason == REC_END_VIRTUAL_TIME)
 		fmt_append(buf, cap, "the run reached its time limit");
 	else if (v->run.end_reason == REC_END_INVARIANT)
 		fmt_append(buf, cap, "an invariant failed");

@@ -328,7 +328,7 @@ fabric_turn(struct fabric *fabric)
 			fabric_divide(fabric);
 	}
 	if (!fabric->stop && now_ps >= fabric->config.limit_ps)
-		fabric_end(fabric, REC_END_LIMIT, REC_NONE);
+		fabric_end(fabric, REC_END_VIRTUAL_TIME, REC_NONE);
 	if (fabric->stop) {
 		if (fabric->hooks.collect != NULL)
 			fabric->hooks.collect(fabric->hooks.ctx, now_ps);

@@ -29,7 +29,7 @@ const char *
 output_limit(enum rec_end_reason reason)
 {
 	static const char *const keys[REC_END_REASONS] = {
-		[REC_END_LIMIT] = "limits.virtual_time",
+		[REC_END_VIRTUAL_TIME] = "limits.virtual_time",
 		[REC_END_STALL] = "limits.stall",
 	};
 

@@ -135,7 +135,7 @@ VALUES = {
     "VOLUME_FLAW.flaw": "tags, senders, routes, overlap, unknown, demand, uneven, few, shared".split(", "),
     "PROBE.kind": "tor-mesh, inter-tor, service, rail".split(", "),
     "PROBE.result": "ok, timeout, second-lost, first-lost, late".split(", "),
-    "END.reason": "complete, qp_error, stall, limit, invariant, interrupt, host_lost, partition_lost".split(", "),
+    "END.reason": "complete, qp_error, stall, virtual_time, invariant, interrupt, host_lost, partition_lost".split(", "),
 }
 # ---- until here ----
 

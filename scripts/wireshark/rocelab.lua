@@ -121,7 +121,7 @@ local VALUES = {
   ["drop_row.reason"] = { [0] = "injected", "corrupt", "link_down", "ttl", "no_route", "blackhole", "queue_full", "no_buffer", "mtu", "watchdog" },
   ["probe.kind"] = { [0] = "tor-mesh", "inter-tor", "service", "rail" },
   ["probe.result"] = { [0] = "ok", "timeout", "second-lost", "first-lost", "late" },
-  ["end.reason"] = { [0] = "complete", "qp_error", "stall", "limit", "invariant", "interrupt", "host_lost", "partition_lost" },
+  ["end.reason"] = { [0] = "complete", "qp_error", "stall", "virtual_time", "invariant", "interrupt", "host_lost", "partition_lost" },
 }
 local WIDTHS = { u8 = 1, u16 = 2, u32 = 4, u64 = 8, s32 = 32, s96 = 96, ip = 4, ps = 8, tuple = 16 }
 

@@ -59,7 +59,7 @@ def completes():
 
 def limited():
     run = rocelab(small(), *sets(limits__virtual_time="250us"))
-    check(run.run["end_reason"] == "limit", "limit", run.run)
+    check(run.run["end_reason"] == "virtual_time", "limit", run.run)
     check(run.run["virtual_ns"] == 250_000, "limit: at the very time", run.run["virtual_ns"])
     open_steps(run, "limit")
     # within the second of three steps

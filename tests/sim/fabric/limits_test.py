@@ -33,7 +33,7 @@ def run_to(words, text, expect):
 def virtual_time_ends_all():
     for name, text in GOES_ON.items():
         run = run_to(("--set", "limits.virtual_time=2ms"), text, 5)
-        check(run.run["end_reason"] == "limit" and run.run["end_limit"] == "limits.virtual_time", f"limit, {name}", run.run)
+        check(run.run["end_reason"] == "virtual_time" and run.run["end_limit"] == "limits.virtual_time", f"limit, {name}", run.run)
         check(run.run["virtual_ns"] == 2_000_000, f"limit, {name}: at the very time", run.run["virtual_ns"])
         check("limits.virtual_time ended the run at 2ms" in run.stderr, f"limit, {name}: reported", run.stderr)
         run = run_to(("--set", "limits.virtual_time=50ms"), text, 0)
@@ -64,9 +64,27 @@ def a_stall_ends_all():
         done = command(ROCELAB, "run", path, "--out", out, *args, "--set", "host.timeout=0ps", "--set", "limits.stall=2ms",
                        "--set", "limits.virtual_time=1ms", expect=5)
         run = Run(out, done).run
-        check(run["end_reason"] == "limit" and run["virtual_ns"] == 1_000_000, f"stall, {name}: a tighter limit", run)
+        check(run["end_reason"] == "virtual_time" and run["virtual_ns"] == 1_000_000, f"stall, {name}: a tighter limit", run)
+
+
+def the_tightest_of_two():
+    """Both limits would end the run. run.json, the verdict, the store and stderr name the one that did."""
+    path = small(fault("pfc-storm", port="b1:1", start="1us"),
+                 extra=f'flows = ( {{ {FLOW} bytes = 5000000; start = "0s"; }} );\n', collective="")
+    for limits, reason in (({"stall": "2ms", "virtual_time": "5ms"}, "stall"), ({"stall": "5ms", "virtual_time": "2ms"}, "virtual_time")):
+        name, out = " ".join(f"{key} {value}" for key, value in limits.items()), scratch()
+        sets = [word for key, value in limits.items() for word in ("--set", f"limits.{key}={value}")]
+        done = command(ROCELAB, "run", path, "--out", out, "--set", "host.timeout=0ps", *sets, expect=5)
+        run = Run(out, done)
+        check(run.run["end_reason"] == reason and run.run["end_limit"] == f"limits.{reason}", f"{name}: run.json", run.run)
+        check(2_000_000 <= run.run["virtual_ns"] < 5_000_000, f"{name}: at the tighter", run.run["virtual_ns"])
+        check(run.verdict["evidence"]["ending"] == reason, f"{name}: verdict.json", run.verdict["evidence"]["ending"])
+        check(f"limits.{reason} ended the run" in done.stderr, f"{name}: stderr", done.stderr)
+        listed = command(ROCELAB, "query", out, "SELECT value FROM run WHERE key = 'end_reason'", "--csv").stdout
+        check(listed.split() == ["value", reason], f"{name}: the store", listed)
 
 
 virtual_time_ends_all()
+the_tightest_of_two()
 without_a_limit()
 a_stall_ends_all()

@@ -259,5 +259,5 @@ if __name__ == "__main__":
     interrupted_early("Ctrl-C at once", lambda live: live.until("dpswitch starts", lambda: live.pid("dpswitch")))
     silent_host()
     frozen_guest("frozen guest, Ctrl-C", Live.interrupt, "interrupt")
-    frozen_guest("frozen guest, limit", lambda live: None, "limit", "--set", "limits.virtual_time=30s")
+    frozen_guest("frozen guest, limit", lambda live: None, "virtual_time", "--set", "limits.virtual_time=30s")
     everybody_frozen()

@@ -95,7 +95,7 @@ test_starved(void **state)
 		records_step(&r, 2, H15, H17, EXPECT, 2 * EXPECT);
 		if (i != 1)
 			records_step(&r, 2, H17, REC_NONE, EXPECT, 2 * EXPECT);
-		v = case_conclude(&r, i == 2 ? REC_END_LIMIT : REC_END_COMPLETE);
+		v = case_conclude(&r, i == 2 ? REC_END_VIRTUAL_TIME : REC_END_COMPLETE);
 		assert_int_equal(verdict_claim(v)->kind, CLAIM_IN_TIME);
 		assert_int_equal(verdict_claim(v)->innocent, i == 0);
 		verdict_destroy(v);

@@ -248,7 +248,11 @@ test_what_never_began(void **state)
 	static const struct {
 		uint32_t end;
 		bool moved, began;
-	} cases[] = { { REC_END_LIMIT, false, false }, { REC_END_LIMIT, true, true }, { REC_END_STALL, false, true } };
+	} cases[] = {
+		{ REC_END_VIRTUAL_TIME, false, false },
+		{ REC_END_VIRTUAL_TIME, true, true },
+		{ REC_END_STALL, false, true },
+	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct rec_step open = { .collective = 5, .step = 1, WAITED_NONE, .bytes = 1000, .open = 1 };

@@ -50,7 +50,7 @@ one_running_node_keeps_the_run_going(void **state)
 	pair.echo[1]->status = NODE_PASSIVE;
 	pair_start(&pair);
 	fabric_run(pair.fabric, 0);
-	assert_int_equal(pair.fabric->end_reason, REC_END_LIMIT);
+	assert_int_equal(pair.fabric->end_reason, REC_END_VIRTUAL_TIME);
 	assert_int_equal(pair.fabric->window.end_ps, 10 * PS_PER_US);
 	pair_stop(&pair);
 }

@@ -43,7 +43,7 @@ windows_follow_each_other_and_are_cut(void **state)
 		assert_int_equal(window->parity, i & 1);
 		assert_memory_equal(window, &pair.echo[1]->windows[i], sizeof(*window));
 	}
-	assert_int_equal(pair.fabric->end_reason, REC_END_LIMIT);
+	assert_int_equal(pair.fabric->end_reason, REC_END_VIRTUAL_TIME);
 	pair_stop(&pair);
 }
 

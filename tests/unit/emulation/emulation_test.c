@@ -167,7 +167,7 @@ flapping_cable_overruns_no_headroom(void **state)
 		"limits = { virtual_time = \"2ms\"; };\n");
 
 	(void)state;
-	assert_true(outcome.reason == REC_END_COMPLETE || outcome.reason == REC_END_LIMIT);
+	assert_true(outcome.reason == REC_END_COMPLETE || outcome.reason == REC_END_VIRTUAL_TIME);
 }
 
 /* Of two storms at one port, of two classes, each ends by itself; so do two cuts of one cable. */
