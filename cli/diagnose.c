@@ -10,9 +10,7 @@
 
 #include "cli/blame/by_twin.h"
 #include "cli/command.h"
-#include "cli/page/element.h"
 #include "cli/start/launch.h"
-#include "cli/store/runs.h"
 #include "cli/systems/plan.h"
 #include "common/child.h"
 #include "common/log.h"
@@ -127,9 +125,9 @@ analyze(struct diagnose_options *diagnose, bool print, struct err *err)
 	if (pid < 0)
 		return (int)pid;
 	ret = child_wait(pid);
-	if (ret == EXIT_DONE &&
-	    (page_scenario(diagnose->dir, diagnose->out, err) < 0 || page_series(diagnose->dir, diagnose->out, err) < 0 ||
-	     findings_store(diagnose->out, err) < 0 || verdict_count(diagnose->out, &counts, err) < 0))
+	/* Where standard output has failed, the reports are written all the same. */
+	if (reports_complete(diagnose->dir, diagnose->out, err) < 0 ||
+	    (ret == EXIT_DONE && verdict_count(diagnose->out, &counts, err) < 0))
 		return EXIT_FAILED;
 	diagnose->left_out = ret == EXIT_DONE && counts.left_out != 0;
 	return ret <= EXIT_USAGE ? ret : EXIT_FAILED;

@@ -4,8 +4,10 @@
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -263,6 +265,24 @@ join_job(struct options *options, char *dir, struct err *err)
 	return run_dir_make(dir, err) < 0 ? EXIT_USAGE : EXIT_DONE;
 }
 
+/* At exit, before what stdout did not take is reported: a reader that has gone wants no more. */
+static void
+forgive_reader(void)
+{
+	struct pollfd out = { .fd = STDOUT_FILENO };
+
+	if (poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0 && freopen("/dev/null", "w", stdout) == NULL)
+		log_debug("no /dev/null: %s", strerror(errno));
+}
+
+/* The reader of standard output may go before the run ends, as `head` does: the run's files are written all the same. */
+static void
+outlive_reader(void)
+{
+	signal(SIGPIPE, SIG_IGN);
+	atexit(forgive_reader);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -285,6 +305,7 @@ main(int argc, char **argv)
 		return ret;
 	}
 	interrupt_catch(NULL);
+	outlive_reader();
 	scenario = join_job(&options, dir, &err) == EXIT_DONE ? scenario_load(&options.scenario, &err) : NULL;
 	if (scenario != NULL) {
 		ret = run_scenario(&options.run, scenario, &err);

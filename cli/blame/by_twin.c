@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/store/runs.h"
+#include "cli/start/launch.h"
 #include "common/log.h"
 #include "common/program.h"
 #include "common/run_files.h"
@@ -77,5 +77,5 @@ blame_by_twin(const struct blame_by_twin *of, struct err *err)
 	if (ret < 0 && !of->print)
 		return EXIT_DONE;
 	ret = twin_reports_write(&(struct twin_reports){ of->records, of->plugins, of->out, ret == 0, of->print }, err);
-	return ret == EXIT_DONE && findings_store(of->out, err) < 0 ? EXIT_FAILED : ret;
+	return reports_complete(of->records, of->out, err) < 0 ? EXIT_FAILED : ret;
 }

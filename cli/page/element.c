@@ -14,6 +14,7 @@
 #include "common/run_files.h"
 
 /* Where the run's own data begins: web/page.html. The text before belongs to the template. */
+#define ELEMENT "<script type=\"application/json\" id=\"%s\">"
 #define MARK "<script type=\"application/json\" id=\"data\">"
 #define CLOSE "</script>\n"
 
@@ -49,18 +50,21 @@ read_page(const char *path)
 int
 page_element(const char *dir, const char *id, const json_t *value, struct err *err)
 {
-	char path[PATH_MAX + 32], *page, *mark, *data;
+	char path[PATH_MAX + 32], element[128], *page, *mark, *data;
 	struct outfile out;
 	int ret;
 
 	snprintf(path, sizeof(path), "%s/" RUN_PAGE, dir);
 	page = read_page(path);
 	mark = page != NULL ? strstr(page, MARK) : NULL;
+	snprintf(element, sizeof(element), ELEMENT, id);
+	if (mark != NULL && memmem(page, (size_t)(mark - page), element, strlen(element)) != NULL)
+		mark = NULL;
 	data = mark != NULL ? json_dumps(value, JSON_COMPACT | JSON_PRESERVE_ORDER) : NULL;
 	ret = data != NULL ? outfile_open(&out, dir, RUN_PAGE, err) : 0;
 	if (data != NULL && ret == 0) {
 		fwrite(page, 1, (size_t)(mark - page), out.file);
-		fprintf(out.file, "<script type=\"application/json\" id=\"%s\">", id);
+		fputs(element, out.file);
 		write_escaped(data, out.file);
 		fputs(CLOSE, out.file);
 		fputs(mark, out.file);

@@ -7,7 +7,7 @@
 #include "common/err.h"
 
 /*
- * @param dir  whose report.html gets it; without one, nothing happens
+ * @param dir  whose report.html gets it; without one, or where it has the element already, nothing happens
  * @param id   of the element
  * @return 0 or negative errno with err
  */

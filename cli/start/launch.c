@@ -653,13 +653,23 @@ run_analyzer_lacks(const char *dir)
 	return lacks;
 }
 
+int
+reports_complete(const char *run, const char *dir, struct err *err)
+{
+	int ret = page_scenario(run, dir, err);
+
+	if (ret == 0)
+		ret = page_series(run, dir, err);
+	return ret == 0 ? findings_store(dir, err) : ret;
+}
+
 /* What the run's first program does not know: other partitions' counters, and the findings. */
 static void
-complete_store(const char *dir, uint32_t partitions, struct launch_status *status)
+complete_files(const char *dir, uint32_t partitions, struct launch_status *status)
 {
 	struct err err = { 0 };
 
-	if (partitions_store(dir, partitions, &err) == 0 && (status->analyzer != 0 || findings_store(dir, &err) == 0))
+	if (partitions_store(dir, partitions, &err) == 0 && reports_complete(dir, dir, &err) == 0)
 		return;
 	log_error("%s", err.text);
 	status->fabric = EXIT_FAILED;
@@ -693,12 +703,8 @@ one_run(const struct one_run *run, struct scenario *scenario, const struct run_d
 	}
 	launch_catch_interrupts();
 	ret = launch_run(&launch, status, err);
-	if (ret == 0 && status->analyzer == 0)
-		ret = page_scenario(dir->path, dir->path, err);
 	if (ret == 0)
-		complete_store(dir->path, run->partitions != 0 ? run->partitions : run->processes, status);
-	if (ret == 0 && status->analyzer == 0)
-		ret = page_series(dir->path, dir->path, err);
+		complete_files(dir->path, run->partitions != 0 ? run->partitions : run->processes, status);
 	run_files_tidy(dir->path);
 	run_hosts_destroy(launch.hosts);
 	private_dir_remove(&private_dir);

@@ -87,6 +87,15 @@ int one_run(const struct one_run *run, struct scenario *scenario, const struct r
  */
 int one_run_check(const struct launch_status *status, const char *dir);
 
+/*
+ * Adds to the analyzer's reports what it does not read: the scenario and counters to the page, the findings to the store.
+ * Where the analyzer has written no reports, or they have it already, nothing happens.
+ * @param run  the run's folder
+ * @param dir  that of its reports
+ * @return 0 or negative errno with err set
+ */
+int reports_complete(const char *run, const char *dir, struct err *err);
+
 /* DIR/verdict.json after a run: shown to machines, or judged for the exit code. */
 
 /* Prints DIR/verdict.json. @return 0 or negative errno with err set */

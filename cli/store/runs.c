@@ -139,7 +139,7 @@ findings_store(const char *dir, struct err *err)
 	if (snprintf(path, sizeof(path), "%s/" RUN_STORE, dir) >= (int)sizeof(path) ||
 	    snprintf(verdict, sizeof(verdict), "%s/" RUN_VERDICT, dir) >= (int)sizeof(verdict))
 		return err_set(err, -ENAMETOOLONG, "%s: too long a path", dir);
-	if (access(path, F_OK) < 0)
+	if (access(path, F_OK) < 0 || access(verdict, F_OK) < 0)
 		return 0;
 	root = json_load_file(verdict, 0, &error);
 	if (root == NULL)
@@ -150,6 +150,14 @@ findings_store(const char *dir, struct err *err)
 	sqlite3_close(db);
 	json_decref(root);
 	return ret;
+}
+
+bool
+findings_known(const char *dir)
+{
+	char path[PATH_MAX];
+
+	return snprintf(path, sizeof(path), "%s/" RUN_VERDICT, dir) < (int)sizeof(path) && access(path, F_OK) == 0;
 }
 
 /* ---- Runs below a folder ---- */

@@ -4,6 +4,7 @@
 
 #include <limits.h>
 #include <sqlite3.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/err.h"
@@ -21,10 +22,14 @@ sqlite3 *runs_open(const char *const *dirs, uint32_t count, struct err *err);
 /* The findings of a verdict, in the store of its run. */
 
 /*
- * Replaces the findings in DIR/run.sqlite by those of DIR/verdict.json, in one transaction. A run without a store has none.
+ * Replaces the findings in DIR/run.sqlite by those of DIR/verdict.json, in one transaction. Without one of
+ * them nothing happens.
  * @return 0 or negative errno with err set
  */
 int findings_store(const char *dir, struct err *err);
+
+/* Has a run's folder a verdict? Without one its store has no findings, and nobody knows whether there are any. */
+bool findings_known(const char *dir);
 
 /* Runs below a folder. */
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """How runs end: completion, limit, stall, QP error, a failed invariant, an interrupt; what is reported of steps still open."""
+import json
 import os
 import signal
 import re
@@ -179,8 +180,35 @@ def nowhere_to_write():
         check("standard output cannot be written" in done.stderr, f"{name}: reported", done.stderr)
 
 
+def files_are_whole(out, name):
+    """The store has the findings of the verdict, the page its scenario and series."""
+    verdict, page = json.loads((out / "verdict.json").read_text()), (out / "report.html").read_text()
+    stored = command(ROCELAB, "query", out, "SELECT type, root FROM findings ORDER BY finding", "--json").stdout
+    check([(row["type"], row["root"]) for row in json.loads(stored)] == [(f["type"], f["root"]) for f in verdict["findings"]] != [],
+          f"{name}: the store has its findings", stored)
+    for element in ("scenario", "series"):
+        check(page.count(f'<script type="application/json" id="{element}">') == 1, f"{name}: the page has its {element}", len(page))
+
+
+def output_without_reader():
+    """Files do not depend on who reads standard output: a full disk, or a reader that goes after the first line."""
+    slow, out = small(fault("slow-host", host="b1", delay="1ms")), scratch()
+    for name, args in (("run", ("run", slow, "--out", out)), ("diagnose", ("diagnose", out))):
+        words = [str(a) for a in (ROCELAB, *args)]
+        with open("/dev/full", "w") as full:
+            subprocess.run(words, stdout=full, stderr=subprocess.DEVNULL, timeout=STALL_LIMIT_S)
+        files_are_whole(out, f"{name}, a full disk")
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as started:
+            if name == "run":
+                started.stdout.readline()
+            started.stdout.close()
+            started.wait(timeout=STALL_LIMIT_S)
+        files_are_whole(out, f"{name}, a reader that goes")
+
+
 completes()
 nowhere_to_write()
+output_without_reader()
 limited()
 unfinished()
 stalled()

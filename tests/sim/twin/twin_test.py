@@ -82,6 +82,9 @@ def jobs_of_a_run():
 def chance_is_averaged():
     """Marks by chance decide how jobs that share a queue fare: a run is one draw of many."""
     run = rocelab(SCENARIOS / "two-jobs.cfg", "--blame", "twin")
+    page = (run.dir / "report.html").read_text()
+    for element in ("scenario", "series"):
+        check(page.count(f'<script type="application/json" id="{element}">') == 1, f"twin: its page has its {element}, too")
     twin = run.json("twin.json")
     check(twin["draws"] == 8 and all(job["chance"] > 0.02 for job in twin["jobs"]), "draws of chance differ", twin["jobs"])
     check(all(job["usable"] for job in twin["jobs"]), "and the run is one of them",
