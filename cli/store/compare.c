@@ -19,6 +19,11 @@
 
 /* r0 is the first run, r1 the other. */
 
+/* By generator: the mean of those that ended, and how many did not. */
+#define FLOWS(run)                                                                                                         \
+	"SELECT generator, avg(fct_ns) FILTER (WHERE end_ns IS NOT NULL) AS mean_ns, sum(end_ns IS NULL) AS open "         \
+	"FROM " run ".flows GROUP BY generator"
+
 #define TIMES                                                                                                              \
 	"WITH of_run(what, a, b) AS ("                                                                                     \
 	" SELECT 'run', (SELECT value FROM r0.run WHERE key = 'end_ns'), (SELECT value FROM r1.run WHERE key = 'end_ns')"  \
@@ -27,9 +32,15 @@
 	" UNION ALL SELECT 'collective ' || x.name || ', mean of ' || count(*), avg(x.end_ns - x.start_ns),"               \
 	" CASE WHEN count(y.end_ns) = count(x.end_ns) THEN avg(y.end_ns - y.start_ns) END"                                 \
 	" FROM r0.collectives x JOIN r1.collectives y USING (job, collective, iteration) GROUP BY job, collective"         \
-	" UNION ALL SELECT 'flows ' || coalesce(x.generator, 'written out') || ', mean', a, b FROM"                        \
-	" (SELECT generator, avg(fct_ns) AS a FROM r0.flows GROUP BY generator) x JOIN"                                    \
-	" (SELECT generator, avg(fct_ns) AS b FROM r1.flows GROUP BY generator) y ON x.generator IS y.generator) "
+	" UNION ALL SELECT 'flows ' || coalesce(x.generator, 'written out') || ', mean', x.mean_ns,"                       \
+	" CASE WHEN y.open <= x.open THEN y.mean_ns END FROM (" FLOWS("r0") ") x JOIN (" FLOWS(                            \
+		"r1") ") y"                                                                                                \
+		      " ON x.generator IS y.generator) "
+
+/* Several findings of a type may be at one place: these are numbered. */
+#define NUMBERED(run)                                                                                                      \
+	"SELECT type, root, explained_ns, row_number() OVER (PARTITION BY type, root ORDER BY finding) AS number "         \
+	"FROM " run ".findings"
 
 /* Sums of a run. */
 #define SUMS(run)                                                                                                          \
@@ -48,22 +59,28 @@
 
 static const struct {
 	const char *key, *heading, *sql;
+	bool of_verdict;
 } sections[] = {
 	{ "configuration", "Configuration",
 	  "SELECT path, x.value AS first, y.value AS other FROM r0.config x FULL JOIN r1.config y USING (path)"
-	  " WHERE x.value IS NOT y.value AND path != 'name' ORDER BY path" },
+	  " WHERE x.value IS NOT y.value AND path != 'name' ORDER BY path",
+	  false },
 	{ "times", "Times, ms",
 	  TIMES "SELECT what, round(a / 1e6, 3) AS first, round(b / 1e6, 3) AS other,"
-		" printf('%+.2f%%', 100.0 * (b - a) / nullif(a, 0)) AS change FROM of_run" },
+		" printf('%+.2f%%', 100.0 * (b - a) / nullif(a, 0)) AS change FROM of_run",
+	  false },
 	{ "findings", "Findings that are gone or new",
-	  "SELECT CASE WHEN y.type IS NULL THEN 'gone' ELSE 'new' END AS is_, type, root,"
-	  " round(coalesce(y.explained_ns, x.explained_ns) / 1e6, 3) AS explained_ms"
-	  " FROM r0.findings x FULL JOIN r1.findings y USING (type, root) WHERE x.finding IS NULL OR y.finding IS "
-	  "NULL"
-	  " ORDER BY 1, explained_ms DESC" },
+	  "WITH x AS (" NUMBERED("r0") "), y AS (" NUMBERED(
+		  "r1") ")"
+			" SELECT CASE WHEN y.type IS NULL THEN 'gone' ELSE 'new' END AS is_, type, root,"
+			" round(coalesce(y.explained_ns, x.explained_ns) / 1e6, 3) AS explained_ms"
+			" FROM x FULL JOIN y USING (type, root, number) WHERE x.type IS NULL OR y.type IS NULL"
+			" ORDER BY 1, explained_ms DESC",
+	  true },
 	{ "counters", "Counters that moved",
 	  "SELECT counter, coalesce(x.value, 0) AS first, coalesce(y.value, 0) AS other FROM (" SUMS(
-		  "r0") ") x JOIN (" SUMS("r1") ") y USING (counter) WHERE coalesce(x.value, 0) != coalesce(y.value, 0)" },
+		  "r0") ") x JOIN (" SUMS("r1") ") y USING (counter) WHERE coalesce(x.value, 0) != coalesce(y.value, 0)",
+	  false },
 	{ "ports", "Ports that moved most, by the time that they were paused and by their longest queue",
 	  "WITH x AS (SELECT name, sum(rx_pause_duration_ns) AS paused_ns, max(watermark_bytes) AS queue_bytes "
 	  "FROM r0.ports"
@@ -76,7 +93,8 @@ static const struct {
 	  " x.queue_bytes AS first_queue_bytes, y.queue_bytes AS other_queue_bytes FROM x JOIN y USING (name)"
 	  " WHERE x.paused_ns IS NOT y.paused_ns OR x.queue_bytes IS NOT y.queue_bytes"
 	  " ORDER BY abs(coalesce(y.paused_ns, 0) - coalesce(x.paused_ns, 0)) DESC,"
-	  " abs(coalesce(y.queue_bytes, 0) - coalesce(x.queue_bytes, 0)) DESC, name LIMIT 100" },
+	  " abs(coalesce(y.queue_bytes, 0) - coalesce(x.queue_bytes, 0)) DESC, name LIMIT 100",
+	  false },
 };
 
 struct compare_options {
@@ -146,22 +164,38 @@ static const struct argp argp = {
 	       "new, counters that moved.",
 };
 
-/* @return 0 or negative errno with err set */
+/* Findings cannot be compared where a run has no verdict. */
+static void
+print_unknown(const char *dir, enum tables_format format)
+{
+	if (format == TABLES_JSON)
+		fputs("null", stdout);
+	else if (format == TABLES_TEXT)
+		printf("unknown: %s has no verdict; rocelab diagnose makes one\n", plain_line(dir).text);
+}
+
+/* @param dirs  [2] @return 0 or negative errno with err set */
 static int
-print_section(sqlite3 *db, size_t index, const struct compare_options *compare, struct err *err)
+print_section(sqlite3 *db, size_t index, const char *const dirs[], enum tables_format format, struct err *err)
 {
 	sqlite3_stmt *stmt = store_select(db, sections[index].sql, err);
-	int ret;
+	const char *unknown = NULL;
+	int ret = 0;
 
 	if (stmt == NULL)
 		return -EINVAL;
-	if (compare->format == TABLES_JSON)
+	for (int i = 0; i < 2 && sections[index].of_verdict; i++)
+		unknown = findings_known(dirs[i]) ? unknown : dirs[i];
+	if (format == TABLES_JSON)
 		printf(",\n\"%s\": ", sections[index].key);
-	else if (compare->format == TABLES_TEXT)
+	else if (format == TABLES_TEXT)
 		printf("\n%s\n", sections[index].heading);
 	else if (index != 0)
 		putchar('\n');
-	ret = tables_print(stmt, compare->format, MOST_ROWS, stdout, err);
+	if (unknown != NULL)
+		print_unknown(unknown, format);
+	else
+		ret = tables_print(stmt, format, MOST_ROWS, stdout, err);
 	sqlite3_finalize(stmt);
 	return ret;
 }
@@ -218,7 +252,7 @@ compare_one(const struct compare_options *compare, uint32_t index, struct err *e
 	if (ret == 0)
 		begin(compare, index);
 	for (size_t i = 0; ret == 0 && i < ARRAY_LEN(sections); i++)
-		ret = print_section(db, i, compare, err);
+		ret = print_section(db, i, dirs, compare->format, err);
 	if (ret == 0 && compare->format == TABLES_JSON)
 		putchar('}');
 	if (ret == 0 && compare->limit >= 0)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "cli/store/runs.h"
 #include "cli/store/tables.h"
 #include "common/log.h"
 #include "common/run_files.h"
@@ -68,8 +69,9 @@ static const char of_run[] =
 	"SELECT (SELECT value FROM run WHERE key = 'name') AS name, (SELECT value FROM run WHERE key = 'seed') AS seed,"
 	" (SELECT value FROM run WHERE key = 'end_reason') AS end_reason,"
 	" (SELECT value FROM run WHERE key = 'end_ns') / 1e6 AS run_ms,"
-	" (SELECT max(end_ns - start_ns) FROM jobs) / 1e6 AS job_ms, (SELECT count(*) FROM findings) AS findings,"
-	" (SELECT type || ' ' || root FROM findings WHERE finding = 1) AS first_finding";
+	" (SELECT max(end_ns - start_ns) FROM jobs) / 1e6 AS job_ms, iif(?1, (SELECT count(*) FROM findings), NULL) AS "
+	"findings,"
+	" (SELECT type || ' ' || root FROM findings WHERE finding = 1 AND ?1) AS first_finding";
 
 #define LISTED_COLUMNS 7
 
@@ -85,6 +87,7 @@ add_run(sqlite3_stmt *insert, const char *dir, const char *name, struct err *err
 	if (db == NULL)
 		return 0;
 	stmt = store_select(db, of_run, err);
+	sqlite3_bind_int(stmt, 1, findings_known(dir));
 	if (stmt == NULL || sqlite3_step(stmt) != SQLITE_ROW)
 		ret = err_set(err, -EIO, "%s: %s", dir, sqlite3_errmsg(db));
 	sqlite3_bind_text(insert, 1, name, -1, SQLITE_TRANSIENT);

@@ -3,9 +3,10 @@
 """rocelab compare and list: what differs between runs is named, nothing else; --fail-on is a gate."""
 import json
 import shutil
+import sqlite3
 
 from cases import fault, small
-from harness import ROCELAB, SLOWER, check, command, rocelab, scratch, sets
+from harness import ROCELAB, SCENARIOS, SLOWER, check, command, rocelab, scratch, sets
 
 
 def compare(*args, expect=0):
@@ -52,6 +53,37 @@ def unfinished():
     base, cut = rocelab(small()), rocelab(small(), *sets(limits__virtual_time="300us"), "--allow-unfinished")
     _, stderr = compare(base.dir, cut.dir, "--fail-on", "1000%", expect=SLOWER)
     check("job allgather-0 has no end" in stderr, "unfinished: no end", stderr)
+    flows = [f'{{ src = "a1"; dst = "b{i}"; sport = {70 + i}; bytes = {i * i}000000; start = "0s"; }}' for i in (1, 2)]
+    text = small(collective="", extra=f"flows = ( {', '.join(flows)} );\n")
+    base, cut = rocelab(text), rocelab(text, *sets(limits__virtual_time="250us"), "--allow-unfinished")
+    _, stderr = compare(base.dir, cut.dir, "--fail-on", "1000%", expect=SLOWER)
+    check("flows written out, mean has no end" in stderr, "unfinished: flows, of which one has no end", stderr)
+
+
+def of_one_place():
+    """Findings of one type at one place are counted: of two, one may be gone."""
+    base, less = rocelab(SCENARIOS / "case-study.cfg"), scratch() / "less"
+    shutil.copytree(base.dir, less)
+    with sqlite3.connect(less / "run.sqlite") as store:
+        store.execute("DELETE FROM findings WHERE finding IN (SELECT max(finding) FROM findings GROUP BY type, root HAVING count(*) = 2)")
+    (pair,), _ = compare(base.dir, less)
+    check([row["is_"] for row in pair["findings"]] == ["gone"], "of two at one place one is gone", pair["findings"])
+    check([f["type"] for f in base.verdict["findings"]].count(pair["findings"][0]["type"]) >= 2, "of two at one place: which", pair["findings"])
+
+
+def without_verdict():
+    """A run whose analysis failed has no findings to compare: that is no run whose findings are gone."""
+    base, top = rocelab(small(fault("slow-host", host="b1", delay="1ms"))), scratch()
+    shutil.copytree(base.dir, top / "cut")
+    cut = top / "cut"
+    (cut / "verdict.json").unlink()
+    for runs in ((base.dir, cut), (cut, base.dir)):
+        (pair,), _ = compare(*runs)
+        check(pair["findings"] is None, "no verdict: findings are unknown", pair["findings"])
+        text = command(ROCELAB, "compare", *runs).stdout
+        check(f"unknown: {cut} has no verdict" in text, "no verdict: as text", text)
+    (row,) = json.loads(command(ROCELAB, "list", top, "--json").stdout)
+    check(row["findings"] is None and row["first_finding"] is None, "no verdict: listed", row)
 
 
 def refused():
@@ -81,5 +113,7 @@ if __name__ == "__main__":
     same()
     slower()
     unfinished()
+    of_one_place()
+    without_verdict()
     refused()
     listed()
