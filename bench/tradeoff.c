@@ -69,18 +69,6 @@ add_words(struct options *options, const char *list, int (*add)(struct tradeoff 
 }
 
 static void
-set_seeds(struct tradeoff *study, char *text, const struct argp_state *state)
-{
-	if (strpbrk(text, ",-") != NULL) {
-		study->nseeds = eval_args_seeds(state, text, study->seeds, TRADEOFF_MAX_SEEDS);
-		return;
-	}
-	study->nseeds = (uint32_t)args_number(state, "--seeds", text, 1, TRADEOFF_MAX_SEEDS);
-	for (uint32_t i = 0; i < study->nseeds; i++)
-		study->seeds[i] = i + 1;
-}
-
-static void
 add_set(struct tradeoff *study, const char *text, const struct argp_state *state)
 {
 	if (strchr(text, '=') == NULL)
@@ -107,7 +95,7 @@ fill_in(struct options *options, const struct argp_state *state)
 		study->nepochs = 1;
 	snprintf(seeds, sizeof(seeds), "%d", SEEDS);
 	if (study->nseeds == 0)
-		set_seeds(study, seeds, state);
+		study->nseeds = eval_args_seed_count(state, seeds, study->seeds, TRADEOFF_MAX_SEEDS);
 }
 
 static error_t
@@ -129,7 +117,7 @@ parse(int key, char *arg, struct argp_state *state)
 		add_words(options, arg, tradeoff_add_epoch, state);
 		return 0;
 	case 'S':
-		set_seeds(&options->study, arg, state);
+		options->study.nseeds = eval_args_seed_count(state, arg, options->study.seeds, TRADEOFF_MAX_SEEDS);
 		return 0;
 	case 'x':
 		options->study.scale = eval_args_scale(state, arg, CASE_MIN_SCALE, 1);

@@ -49,6 +49,19 @@ eval_args_seeds(const struct argp_state *state, char *text, uint64_t *seeds, uin
 	return count;
 }
 
+uint32_t
+eval_args_seed_count(const struct argp_state *state, char *text, uint64_t *seeds, uint32_t most)
+{
+	uint32_t count;
+
+	if (strpbrk(text, ",-") != NULL)
+		return eval_args_seeds(state, text, seeds, most);
+	count = (uint32_t)args_number(state, "--seeds", text, 1, most);
+	for (uint32_t i = 0; i < count; i++)
+		seeds[i] = i + 1;
+	return count;
+}
+
 error_t
 eval_args_shard(const struct argp_state *state, int key, char *arg, struct shard *shard)
 {

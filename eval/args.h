@@ -23,6 +23,9 @@ uint32_t eval_args_jobs(void);
  */
 uint32_t eval_args_seeds(const struct argp_state *state, char *text, uint64_t *seeds, uint32_t most);
 
+/* The same, but of --seeds N: N are the seeds 1 to N. */
+uint32_t eval_args_seed_count(const struct argp_state *state, char *text, uint64_t *seeds, uint32_t most);
+
 /* Keys of --shard and --merge; a program without other arguments takes further folders of --merge as arguments. */
 enum { EVAL_ARGS_SHARD = 0x5300, EVAL_ARGS_MERGE };
 

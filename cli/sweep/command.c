@@ -33,8 +33,8 @@ static const struct argp_option argp_options[] = {
 	{ "vary", 'v', "PATH=V1,V2,...", 0,
 	  "Run with each of these values of a key, as --set takes them; may be repeated: all combinations are run", 0 },
 	{ "set", SCENARIO_ARGS_SET, "PATH=VALUE", 0, "Override a key of the scenario in all runs", 0 },
-	{ "seeds", SCENARIO_ARGS_SEED, "N,A-B,...", 0, "Run each combination with these seeds (default: the scenario's)",
-	  0 },
+	{ "seeds", SCENARIO_ARGS_SEED, "N", 0,
+	  "Run each combination with the seeds 1 to N (default: the scenario's); A-B,C,...: with these seeds", 0 },
 	{ "jobs", 'j', "N", 0, "Runs side by side (default: one a CPU)", 0 },
 	{ "out", 'o', "DIR", 0, "Write to DIR (default out/NAME-sweep)", 0 },
 	EVAL_ARGS_SHARDS,
@@ -103,7 +103,9 @@ vary(const struct argp_state *state, struct sweep *sweep, char *arg)
 		args_error(state, "--vary %s: give a key and its values, as switch.pfc.alpha=0.125,0.5", arg);
 	*equals = '\0';
 	if (strcmp(arg, "seed") == 0)
-		args_error(state, "--vary seed: give --seeds %s", equals + 1);
+		args_error(state, "--vary seed: give --seeds %s%s%s", equals + 1,
+			   strpbrk(equals + 1, ",-") != NULL ? "" : "-",
+			   strpbrk(equals + 1, ",-") != NULL ? "" : equals + 1);
 	split(state, add_path(state, sweep, arg), equals + 1);
 }
 
@@ -219,7 +221,7 @@ parse(int key, char *arg, struct argp_state *state)
 		scenario_args_set(&options->sweep.scenario, arg, state);
 		return 0;
 	case SCENARIO_ARGS_SEED:
-		options->sweep.nseeds = eval_args_seeds(state, arg, options->sweep.seeds, SWEEP_MAX_SEEDS);
+		options->sweep.nseeds = eval_args_seed_count(state, arg, options->sweep.seeds, SWEEP_MAX_SEEDS);
 		return 0;
 	case 'j':
 		options->sweep.jobs = (uint32_t)args_number(state, "--jobs", arg, 1, POOL_MAX_JOBS);

@@ -57,6 +57,7 @@ def whole():
     mean = sum(float(r["job_ms"]) for r in lines[6:]) / 2
     check(len(points) == 4 and abs(points[3]["job_ms"] - mean) < 1e-9 and points[3]["seeds"] == 2, "means over the seeds", points[3])
     check(len(sweep(scenario, out, *VARY, "--csv").stdout.splitlines()) == 5, "points as CSV")
+    check(sweep(scenario, out, *VARY[:-1], "2").stdout == done.stdout, "--seeds 2: the seeds 1 and 2")
     return out, done.stdout
 
 
