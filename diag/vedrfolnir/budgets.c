@@ -19,7 +19,8 @@ struct sharing {
 	uint32_t *alike;  /* [nfindings] the first finding of the same type and root */
 	uint32_t *job_of; /* [nflows] the flow's job, RUN_NONE: no job's */
 	double *left_ps;  /* [nsteps] lost, and not explained */
-	double *apart_ps; /* [nfindings] their Shapley values beside what the job's flows do to each other, and the unexplained */
+	/* [nfindings] their Shapley values beside what the job's flows do to each other, and the unexplained */
+	double *apart_ps;
 	struct replay_claim *claims;
 	uint32_t nclaims;
 };
