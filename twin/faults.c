@@ -10,6 +10,7 @@
 
 #define MAX_LATE_STEPS 8  /* of a collective and a slow host: the latest ones */
 #define MAX_SPELLS 8      /* of a storm */
+#define ALIKE 0.9         /* shares of a delay that chance of queues makes */
 #define PAUSED_SHARE 0.97 /* of an epoch that is all pause: RESUMEs of a queue make breaks */
 
 static const char *
@@ -62,6 +63,23 @@ leaves_by(const struct evidence *ev, uint32_t flow, uint32_t port, bool back)
 	return false;
 }
 
+/* How many victims of a finding pass a port, with their data or ACKs. */
+static uint32_t
+victims_at(const struct twin_model *model, const json_t *finding, uint32_t port)
+{
+	uint32_t victims = 0;
+	const json_t *victim;
+	size_t i;
+
+	json_array_foreach(json_object_get(finding, "victims"), i, victim) {
+		uint32_t flow = find_flow(model->run, json_string_value(victim));
+
+		victims += flow != EV_NONE &&
+			   (leaves_by(model->ev, flow, port, false) || leaves_by(model->ev, flow, port, true));
+	}
+	return victims;
+}
+
 /* The port that a finding is about, or that most of its victims leave by; EV_NONE: there is none. */
 static uint32_t
 place_of(const struct twin_model *model, const json_t *finding)
@@ -73,16 +91,8 @@ place_of(const struct twin_model *model, const json_t *finding)
 	if (port != EV_NONE || root == EV_NONE)
 		return port;
 	for (uint32_t h = ev->flows[root].first_hop; h < ev->flows[root].first_hop + ev->flows[root].nhops; h++) {
-		uint32_t victims = 0;
-		const json_t *victim;
-		size_t i;
+		uint32_t victims = victims_at(model, finding, ev->hops[h]);
 
-		json_array_foreach(json_object_get(finding, "victims"), i, victim) {
-			uint32_t flow = find_flow(model->run, json_string_value(victim));
-
-			victims += flow != EV_NONE &&
-				   (leaves_by(ev, flow, ev->hops[h], false) || leaves_by(ev, flow, ev->hops[h], true));
-		}
 		if (victims > most) {
 			most = victims;
 			port = ev->hops[h];
@@ -322,42 +332,56 @@ write_loss(const struct twin_model *model, const struct twin_fault *fault, FILE 
 
 /* ---- path-delay ---- */
 
-/* How much longer the quickest round trip by a port took than an idle path does. */
-static double
-extra_delay_ps(const struct twin_model *model, uint32_t port)
+/* Whether a step lies in the time that a finding is about. */
+static bool
+lies_within(const struct run_step *step, const json_t *finding)
 {
-	double sum_ps = 0, weight = 0;
+	double from_ps = json_number_value(json_object_get(finding, "start_ns")) * PS_PER_NS;
+	double to_ps = (json_number_value(json_object_get(finding, "end_ns")) + 1) * PS_PER_NS;
 
-	for (uint32_t s = 0; s < model->run->nsteps; s++) {
-		const struct run_step *step = &model->run->steps[s];
-		double samples = step->rtt_samples;
-
-		if (run_is_local(step) || step->rtt_min_ps <= step->base_rtt_ps || samples <= 0 ||
-		    (!leaves_by(model->ev, step->flow, port, false) && !leaves_by(model->ev, step->flow, port, true)))
-			continue;
-		sum_ps += samples * (double)(step->rtt_min_ps - step->base_rtt_ps);
-		weight += samples;
-	}
-	return weight > 0 ? sum_ps / weight : 0;
+	return (double)step->start_ps >= from_ps && (double)step->end_ps <= to_ps;
 }
 
 /*
- * Where the finding names a flow: the port of its path, or of its ACKs', by which round trips are longest on average.
- * Flows without a delay that pass there, too, make that shorter.
+ * How much longer the quickest round trip by a port took than an idle path does, in every step of the finding's time:
+ * queues make it longer in some, a delay in all.
+ */
+static double
+extra_delay_ps(const struct twin_model *model, const json_t *finding, uint32_t port)
+{
+	uint64_t least_ps = UINT64_MAX;
+
+	for (uint32_t s = 0; s < model->run->nsteps; s++) {
+		const struct run_step *step = &model->run->steps[s];
+
+		if (run_is_local(step) || step->rtt_min_ps <= step->base_rtt_ps || step->rtt_samples == 0 ||
+		    !lies_within(step, finding) ||
+		    (!leaves_by(model->ev, step->flow, port, false) && !leaves_by(model->ev, step->flow, port, true)))
+			continue;
+		least_ps = min_u64(least_ps, step->rtt_min_ps - step->base_rtt_ps);
+	}
+	return least_ps != UINT64_MAX ? (double)least_ps : 0;
+}
+
+/*
+ * Where the finding names a flow: the port of its path, or of its ACKs', by which every round trip is longer by the most.
+ * Flows without a delay that pass there, too, make that shorter. Of ports alike, the one of most victims.
  */
 static uint32_t
-delayed_port(const struct twin_model *model, uint32_t flow)
+delayed_port(const struct twin_model *model, const json_t *finding, uint32_t flow)
 {
 	const struct ev_flow *of = &model->ev->flows[flow];
-	uint32_t port = EV_NONE;
+	uint32_t port = EV_NONE, most = 0;
 	double most_ps = 0;
 
 	for (uint32_t h = of->first_hop; h < of->first_hop + of->nhops + of->nback; h++) {
-		double extra_ps = extra_delay_ps(model, model->ev->hops[h]);
+		double extra_ps = extra_delay_ps(model, finding, model->ev->hops[h]);
+		uint32_t victims = victims_at(model, finding, model->ev->hops[h]);
 
-		if (extra_ps <= most_ps)
+		if (extra_ps <= 0 || extra_ps < ALIKE * most_ps || (extra_ps * ALIKE <= most_ps && victims <= most))
 			continue;
 		most_ps = extra_ps;
+		most = victims;
 		port = model->ev->hops[h];
 	}
 	return port;
@@ -368,10 +392,10 @@ infer_delay(struct twin_model *model, const json_t *finding, struct twin_fault *
 {
 	uint32_t root = find_flow(model->run, text_of(finding, "root"));
 
-	blank->place = root != EV_NONE ? delayed_port(model, root) : place_of(model, finding);
+	blank->place = root != EV_NONE ? delayed_port(model, finding, root) : place_of(model, finding);
 	if (blank->place == EV_NONE)
 		return;
-	blank->strength = extra_delay_ps(model, blank->place);
+	blank->strength = extra_delay_ps(model, finding, blank->place);
 	if (blank->strength >= PS_PER_NS)
 		add(model, blank);
 }

@@ -15,6 +15,9 @@ collectives = ( { name = "ring"; step_bytes = "4MB"; ranks = [ "h0", "h4", "h1",
 """
 STORM = 'faults = ( { kind = "pfc-storm"; port = "l0:1"; start = "300us"; duration = "400us"; } );\n'
 FLOW = 'flows = ( { src = "h2"; dst = "h4"; sport = 20000; bytes = "8MB"; start = "200us"; } );\n'
+DELAY = ('faults = ( { kind = "delay"; port = "l0:1"; extra = "12us"; } );\n'
+         'flows = ( { src = "h2"; dst = "h0"; sport = 20000; bytes = "30MB"; start = "300us"; },\n'
+         '          { src = "h3"; dst = "h0"; sport = 20001; bytes = "30MB"; start = "300us"; } );\n')
 
 
 def twin_of(scenario, name):
@@ -57,6 +60,17 @@ def flows_are_counted(folder):
     check(0 <= float(found[2]) - 200000 < 2000, "and its start", found[2])
 
 
+def a_delay_is_what_every_round_trip_has():
+    """Queues make round trips of some steps longer still."""
+    alone = scratch() / "delay"
+    alone.mkdir()
+    shutil.copy(rocelab(scenario_file(FABRIC + DELAY, "delay.cfg")).dir / "records.bin", alone)
+    command(ROCELAB, "diagnose", alone, "--blame", "twin")
+    found = re.search(r'kind = "delay"; port = "([^"]+)"; extra = "(\d+)ns"', (alone / "twin.cfg").read_text())
+    check(found and found[1] == "l0:1" and abs(int(found[2]) - 12000) < 600, "a delay beside queues has its strength and place",
+          found and found.groups())
+
+
 def runs_by_itself(folder):
     run = rocelab(folder / "twin.cfg")
     check(run.run["end_reason"] == "complete", "the twin's scenario runs by itself", run.run["end_reason"])
@@ -95,6 +109,7 @@ def chance_is_averaged():
 
 storm = one_cause("storm", STORM, "pfc-storm@l0:1")
 flows_are_counted(one_cause("flow", FLOW, "h2->h4/20000>4791"))
+a_delay_is_what_every_round_trip_has()
 runs_by_itself(storm)
 estimates_are_named()
 jobs_of_a_run()
