@@ -102,7 +102,7 @@ end(const struct testpmd_ports *ports, int in)
 
 /* @return bytes that it printed, 0: no more arrive by then, or it prints nothing */
 static size_t
-hear(int fd, char *to, size_t cap, uint64_t deadline_ns)
+receive(int fd, char *to, size_t cap, uint64_t deadline_ns)
 {
 	struct pollfd wait = { .fd = fd, .events = POLLIN };
 	ssize_t n;
@@ -126,7 +126,7 @@ read_packets(int fd, uint64_t deadline_ns)
 
 	if (text == NULL)
 		return -1;
-	while (used < MAX_OUTPUT - 1 && (n = hear(fd, text + used, MAX_OUTPUT - 1 - used, deadline_ns)) > 0)
+	while (used < MAX_OUTPUT - 1 && (n = receive(fd, text + used, MAX_OUTPUT - 1 - used, deadline_ns)) > 0)
 		used += n;
 	text[used] = '\0';
 	for (char *at = text; (at = strstr(at, label)) != NULL; at++)

@@ -78,7 +78,7 @@ struct partition_ops {
 	 */
 	bool (*broken)(const void *ctx);
 	/* Whether this partition prints why the run ended: in a job, the first that is not lost. */
-	bool (*speaks)(const void *ctx);
+	bool (*prints_end)(const void *ctx);
 	/*
 	 * Another partition's report of its nodes (output_partition()), checked; NULL: there is no report, or no such
 	 * partition.

@@ -272,7 +272,7 @@ turn(struct plugins *o, uint64_t now_ps, bool last)
 		struct plugin_session *session = &o->sessions[i];
 
 		if (o->real_time && !last)
-			plugin_session_hear(session, &o->driver, now_ps);
+			plugin_session_receive(session, &o->driver, now_ps);
 		else
 			plugin_session_wait(session, &o->driver, now_ps);
 		plugin_session_records(session, stream_of(emulation, session).error, now_ps);

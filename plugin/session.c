@@ -489,7 +489,7 @@ look(struct plugin_session *session, uint64_t now_ps)
 }
 
 void
-plugin_session_hear(struct plugin_session *session, const struct plugin_driver *driver, uint64_t now_ps)
+plugin_session_receive(struct plugin_session *session, const struct plugin_driver *driver, uint64_t now_ps)
 {
 	if (!plugin_session_works(session))
 		return;

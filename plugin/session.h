@@ -74,7 +74,7 @@ void plugin_session_begin(struct plugin_session *session, const struct plugin_in
 void plugin_session_turn(struct plugin_session *session, uint64_t now_ps, uint64_t bytes, bool last);
 
 /* Reads its output, one line's bytes at most, and returns at once. */
-void plugin_session_hear(struct plugin_session *session, const struct plugin_driver *driver, uint64_t now_ps);
+void plugin_session_receive(struct plugin_session *session, const struct plugin_driver *driver, uint64_t now_ps);
 
 /* Reads its output until it has answered the turn, for PLUGIN_WAIT_NS at most: then it is left out. */
 void plugin_session_wait(struct plugin_session *session, const struct plugin_driver *driver, uint64_t now_ps);

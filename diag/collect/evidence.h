@@ -294,7 +294,7 @@ int evidence_join_passages(struct evidence *ev, struct err *err);
 int evidence_join_steps(struct evidence *ev, struct err *err);
 
 /* Is this the tuple of no flow, all of it 0? */
-bool evidence_is_nobody(const struct rec_tuple *tuple);
+bool evidence_is_no_flow(const struct rec_tuple *tuple);
 
 /* The order between records of one key, of which the last replaces the others: time, node, sequence. @return <0, 0, >0 */
 int evidence_cmp_time(const struct rec_hdr *a, const struct rec_hdr *b);

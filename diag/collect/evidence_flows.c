@@ -101,7 +101,7 @@ static const struct {
 #define NSOURCES ARRAY_LEN(tuple_sources)
 
 bool
-evidence_is_nobody(const struct rec_tuple *tuple)
+evidence_is_no_flow(const struct rec_tuple *tuple)
 {
 	static const struct rec_tuple none;
 
@@ -120,7 +120,7 @@ is_of_none(const void *rec)
 	if (step->hdr.type == REC_SCHEDULE)
 		return step->peer == step->rank;
 	if (step->hdr.type == REC_OVERTAKE_ROW)
-		return evidence_is_nobody(&((const struct rec_overtake_row *)rec)->flow);
+		return evidence_is_no_flow(&((const struct rec_overtake_row *)rec)->flow);
 	return step->hdr.type == REC_DROP_ROW && ((const struct rec_drop_row *)rec)->packets == 0;
 }
 

@@ -408,7 +408,7 @@ index_overtakes(struct evidence *ev, struct err *err)
 
 		if (port->novertakes++ == 0)
 			port->first_overtake = i;
-		ev->flow_of_overtake[i] = evidence_is_nobody(&row->flow) ? EV_NONE : evidence_flow(ev, &row->flow);
+		ev->flow_of_overtake[i] = evidence_is_no_flow(&row->flow) ? EV_NONE : evidence_flow(ev, &row->flow);
 	}
 	return 0;
 }

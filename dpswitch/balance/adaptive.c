@@ -61,7 +61,7 @@ struct adaptive_class {
 };
 
 #define NEAR_PS (INT32_MAX / 4)
-#define NOBODY_PS (INT32_MAX / 2) /* the near_ps of no member: larger than any sum of two below NEAR_PS */
+#define NO_MEMBER_PS (INT32_MAX / 2) /* the near_ps of no member: larger than any sum of two below NEAR_PS */
 
 _Static_assert(sizeof(struct adaptive_set) % sizeof(uint64_t) == 0 && sizeof(struct adaptive_class) % sizeof(uint64_t) == 0,
 	       "both are words");
@@ -103,7 +103,7 @@ set_begin(const struct balance_params *params, struct balance_set *set)
 	own->inverse = own->quantum_ps > 1 ? UINT64_MAX / (uint64_t)own->quantum_ps + 1 : 0;
 	for (uint8_t prio = 0; prio < BALANCE_CLASSES; prio++)
 		for (uint32_t i = set->count; i < balance_blocks(set->count) * BALANCE_BLOCK; i++)
-			near_of(class_of(set, prio), set->count)[i] = NOBODY_PS;
+			near_of(class_of(set, prio), set->count)[i] = NO_MEMBER_PS;
 }
 
 static int64_t
@@ -201,7 +201,7 @@ find_near(const struct adaptive_set *own, struct adaptive_class *class, const in
 	if (bits >= NEAR_PS)
 		return false;
 	limit_ps = from_ps + next_quantum_ps(own, least_ps - from_ps);
-	end_ps = limit_ps < NOBODY_PS ? (int32_t)limit_ps : NOBODY_PS;
+	end_ps = limit_ps < NO_MEMBER_PS ? (int32_t)limit_ps : NO_MEMBER_PS;
 	for (uint32_t i = 0; i < end; i++)
 		least->is[i] = loads_ps[i] < end_ps;
 	return true;

@@ -223,7 +223,7 @@ greet(struct manage *manage, struct manage_channel *channel)
 }
 
 static void
-hear(struct manage *manage, struct manage_channel *channel, const struct manage_sink *sink)
+receive(struct manage *manage, struct manage_channel *channel, const struct manage_sink *sink)
 {
 	struct manage_message message;
 	struct err err = { 0 };
@@ -251,7 +251,7 @@ manage_service(struct manage *manage, const struct manage_sink *sink)
 		struct manage_channel *channel = events[i].data.ptr;
 
 		if (channel->connected)
-			hear(manage, channel, sink);
+			receive(manage, channel, sink);
 		else
 			greet(manage, channel);
 	}

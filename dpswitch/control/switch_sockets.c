@@ -162,7 +162,7 @@ wait_of(const struct switch_sockets *s, uint64_t wait_ns)
 
 /* A peer has one event at most, and is removed by its own event alone. */
 static void
-hear(struct switch_sockets *s, const struct epoll_event *event)
+receive(struct switch_sockets *s, const struct epoll_event *event)
 {
 	struct switch_peer *peer = (struct switch_peer *)(uintptr_t)event->data.u64;
 	enum peer_outcome outcome = PEER_STAYS;
@@ -221,7 +221,7 @@ serve(struct switch_sockets *s, uint64_t wait_ns, uint64_t turn_ns)
 	s->desk.answered = 0;
 	for (int i = 0; i < count; i++)
 		if (!is_door(s, &events[i]))
-			hear(s, &events[i]);
+			receive(s, &events[i]);
 	for (int i = 0; i < count; i++)
 		if (is_door(s, &events[i]))
 			greet(s, (uint32_t)events[i].data.u64);

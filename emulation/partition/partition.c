@@ -678,7 +678,7 @@ broken(const void *ctx)
 }
 
 static bool
-speaks(const void *ctx)
+prints_end(const void *ctx)
 {
 	const struct partitions *partitions = ctx;
 
@@ -750,7 +750,7 @@ static const struct partition_ops ops = {
 	.crossed = crossed,
 	.why = why,
 	.broken = broken,
-	.speaks = speaks,
+	.prints_end = prints_end,
 	.reported = reported,
 	.clock_error_ns = clock_error_ns,
 	.json = partition_json,

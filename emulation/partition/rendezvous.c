@@ -259,7 +259,7 @@ due(const struct rendezvous_state *m, struct err *err, int *ret)
 
 /* Of one that was connected to. @return 1: it is known; 0: not yet; negative errno with err set */
 static int
-hear(const struct rendezvous_state *m, uint32_t partition, struct err *err)
+receive_peers(const struct rendezvous_state *m, uint32_t partition, struct err *err)
 {
 	struct channel *channel = &m->channels[partition];
 	struct channel_message message;
@@ -317,7 +317,7 @@ visit(struct rendezvous_state *m, uint32_t partition, struct err *err)
 		struct pollfd wait = { .fd = channel->fd, .events = POLLIN };
 
 		poll(&wait, 1, POLL_MS);
-		known = hear(m, partition, err);
+		known = receive_peers(m, partition, err);
 	}
 	if (known > 0)
 		return 0;

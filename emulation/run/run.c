@@ -452,7 +452,7 @@ conclude(const struct run_options *options, struct emulation *emulation, const s
 	if (capturing != NULL)
 		warn_of_capture(options, capturing);
 	if (emulation->result.error_text != NULL &&
-	    (emulation->partition == NULL || emulation->partition->ops->speaks(emulation->partition->ctx)))
+	    (emulation->partition == NULL || emulation->partition->ops->prints_end(emulation->partition->ctx)))
 		log_error("%s", emulation->result.error_text);
 	written &= emulation->partition == NULL || !emulation->partition->ops->broken(emulation->partition->ctx);
 	warn_of_refusals(attach);

@@ -653,7 +653,7 @@ connect_all(struct session *session, struct err *err)
 
 /* One message of the fabric. */
 static int
-hear(struct session *session, const struct manage_message *message, struct err *err)
+receive(struct session *session, const struct manage_message *message, struct err *err)
 {
 	struct manage_time time;
 	struct manage_start start;
@@ -696,7 +696,7 @@ hear(struct session *session, const struct manage_message *message, struct err *
 }
 
 static int
-hear_all(struct session *session, struct err *err)
+receive_all(struct session *session, struct err *err)
 {
 	struct manage_message message;
 	int rc, got = manage_stream_receive(&session->stream);
@@ -705,7 +705,7 @@ hear_all(struct session *session, struct err *err)
 		return err_set(err, got, "the management channel broke: %s", strerror(-got));
 	while (session->state != SESSION_STOPPED && (rc = manage_stream_take(&session->stream, &message, err)) != 0) {
 		if (rc > 0)
-			rc = hear(session, &message, err);
+			rc = receive(session, &message, err);
 		if (rc < 0)
 			return rc;
 	}
@@ -800,7 +800,7 @@ go_on(struct session *session, struct err *err)
 	rc = manage_stream_flush(&session->stream);
 	if (rc < 0 && rc != -EPIPE)
 		return err_set(err, rc, "the management channel broke: %s", strerror(-rc));
-	rc = (session->manage_events & ~EPOLLOUT) != 0 ? hear_all(session, err) : 0;
+	rc = (session->manage_events & ~EPOLLOUT) != 0 ? receive_all(session, err) : 0;
 	if (rc < 0 || session->state == SESSION_STOPPED)
 		return rc;
 	verbs_host_run(session->verbs);

@@ -180,7 +180,7 @@ struct compare_summary {
 	struct compare_sum systems[COMPARE_MAX_SYSTEMS];
 	struct compare_pair pairs[COMPARE_MAX_PAIRS]; /* [npairs] the best first */
 	uint32_t npairs;
-	uint32_t nobody; /* faults that cost time and no system found */
+	uint32_t none_found; /* faults that cost time and no system found */
 };
 
 /* @return 0 or -ENOMEM with err */

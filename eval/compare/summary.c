@@ -163,7 +163,7 @@ compare_summarize(const struct compare_study *study, struct compare_summary *sum
 		summary->costly += row->costs;
 		if (!row->cell.fault->is_clean && !row->costs)
 			*(row->marks[0].acted ? &summary->harmless : &summary->idle) += 1;
-		summary->nobody += row->costs && who == 0;
+		summary->none_found += row->costs && who == 0;
 		for (uint32_t s = 0; s < compare_nsystems; s++) {
 			add_row(row, s, &summary->systems[s]);
 			summary->systems[s].alone += row->costs && who == 1u << s;
@@ -592,7 +592,7 @@ compare_json(const struct compare_study *study)
 			 "seed", (json_int_t)study->seed, "scale", study->scale, "cases_of_corpus",
 			 (json_int_t)compare_most_cases(), "costly", (json_int_t)summary.costly, "harmless",
 			 (json_int_t)summary.harmless, "idle", (json_int_t)summary.idle, "clean", (json_int_t)summary.clean,
-			 "found_by_nobody", (json_int_t)summary.nobody, "systems", sums_json(&summary), "faults",
+			 "found_by_none", (json_int_t)summary.none_found, "systems", sums_json(&summary), "faults",
 			 faults_json(study), "pairs", pairs_json(&summary), "cases", rows);
 }
 

@@ -386,7 +386,7 @@ ask_switch(struct thread *t, uint32_t from, uint32_t to)
 
 /* Takes the answers to them. */
 static void
-hear_switch(struct thread *t, uint32_t from, uint32_t to)
+receive_switch(struct thread *t, uint32_t from, uint32_t to)
 {
 	uint32_t node = walk_of(t, from)->node, count = to - from;
 	struct client *client = t->clients[node];
@@ -457,7 +457,7 @@ trace_batch(struct thread *t, uint32_t count)
 	for (count = keep_going(t, count); count != 0; count = keep_going(t, count)) {
 		qsort_r(t->batch, count, sizeof(t->batch[0]), by_node, t->shared->all);
 		by_switch(t, count, ask_switch);
-		by_switch(t, count, hear_switch);
+		by_switch(t, count, receive_switch);
 	}
 }
 

@@ -26,7 +26,7 @@
 	"faults = ( { kind = \"loss\"; port = \"a:2\"; rate = 0.1; } ); "                                                  \
 	"collectives = ( { op = \"allgather\"; algorithm = \"ring\"; bytes = \"10KB\"; payload = \"%s\"; } );"
 
-enum first_byte { HEARS_SECOND = 1, IS_REAL = 2, PORTION_SHIFT = 2 };
+enum first_byte { RECEIVES_SECOND = 1, IS_REAL = 2, PORTION_SHIFT = 2 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -160,7 +160,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size == 0)
 		return 0;
-	open_partition(&h, data[0] & HEARS_SECOND, data[0] & IS_REAL);
+	open_partition(&h, data[0] & RECEIVES_SECOND, data[0] & IS_REAL);
 	portion = (size_t)1 << (data[0] >> PORTION_SHIFT) % 16;
 	for (size_t at = 1; at < size;) {
 		ssize_t sent = send(h.theirs, data + at, min_u64(portion, size - at), MSG_NOSIGNAL | MSG_DONTWAIT);

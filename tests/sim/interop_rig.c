@@ -53,7 +53,7 @@ post_all(struct interop *t)
 }
 
 static void
-hear(struct interop *t, const char *line)
+receive(struct interop *t, const char *line)
 {
 	struct flow *flows = t->f.flows;
 	unsigned long long va;
@@ -104,7 +104,7 @@ hook_collect(void *ctx, uint64_t now_ps)
 	t->text[t->used] = '\0';
 	while ((end = strchr(t->text, '\n')) != NULL) {
 		*end = '\0';
-		hear(t, t->text);
+		receive(t, t->text);
 		t->used -= (size_t)(end + 1 - t->text);
 		memmove(t->text, end + 1, t->used + 1);
 	}

@@ -19,7 +19,7 @@ struct load {
  * @param reported_ps  reports before covered the port up to here
  */
 static uint64_t
-speaks_from_ps(const struct evidence *ev, const struct ev_epoch *epoch, uint64_t reported_ps)
+covers_from_ps(const struct evidence *ev, const struct ev_epoch *epoch, uint64_t reported_ps)
 {
 	uint64_t before = ev->run.epochs_kept > 1 ? ev->run.epochs_kept - 1 : 0;
 	uint64_t from_ps = epoch->epoch_first > before ? (epoch->epoch_first - before) * ev->run.epoch_ps : 0;
@@ -42,7 +42,7 @@ measure(const struct evidence *ev, uint32_t port, struct window window)
 		if (epoch->nrows == 0)
 			continue;
 		load.bytes += window_share(window, epoch->from_ps, epoch->to_ps) * (double)epoch->bytes;
-		load.covered_ps += (double)window_overlap_ps(window, speaks_from_ps(ev, epoch, reported_ps), epoch->to_ps);
+		load.covered_ps += (double)window_overlap_ps(window, covers_from_ps(ev, epoch, reported_ps), epoch->to_ps);
 		reported_ps = epoch->to_ps;
 	}
 	return load;

@@ -212,8 +212,8 @@ reply(struct host *host, struct nic *nic, struct rc_recv *rc, const struct pkt *
  * acknowledged.
  */
 static __attribute__((noinline)) void
-hear(const struct host *host, const struct nic *nic, struct send_qp *qp, const struct pkt *p, uint32_t acked,
-     uint64_t rtt_ps)
+receive(const struct host *host, const struct nic *nic, struct send_qp *qp, const struct pkt *p, uint32_t acked,
+	uint64_t rtt_ps)
 {
 	struct cc_ack ack = {
 		.now_ps = host->now_ps,
@@ -256,7 +256,7 @@ ack_in(struct host *host, struct nic *nic, const struct pkt *p)
 	if (__builtin_expect(retried, 0) && acked != 0 && rc_send_outstanding(&qp->rc))
 		host_watch(host, qp);
 	if (host->params.cc.ops->acked != NULL)
-		hear(host, nic, qp, p, acked, rtt_ps);
+		receive(host, nic, qp, p, acked, rtt_ps);
 	if (__builtin_expect((p->flags & PKT_CE) != 0, 0))
 		rc_send_congested(&qp->rc, &host->params, host->now_ps);
 	if (rtt_ps != 0 && host->client.rtt != NULL)

@@ -187,7 +187,7 @@ def analyzer_ends(until):
     check("interrupted before the run began" in stderr, f"before {until}: reported", stderr)
 
 
-def whoever_ignores_children():
+def callers_that_ignore_children():
     """As a parent may have left it: how those that were started ended is heard all the same."""
     out = scratch()
     words = [ROCELAB, "run", SCENARIOS / "clean-ring.cfg", "--out", out]
@@ -198,7 +198,7 @@ def whoever_ignores_children():
 
 
 if __name__ == "__main__":
-    whoever_ignores_children()
+    callers_that_ignore_children()
     one_signal()
     by_timeout()
     ignored_hangup()

@@ -233,7 +233,7 @@ def everybody_frozen():
     invariants(run, "all are frozen for a while")
 
 
-def nobody_connects():
+def none_connects():
     """A host that the user starts: what to start is printed, and what was waited for."""
     out = scratch()
     text = TOPOLOGY.replace('{ kind = "guest"; }', f'{{ kind = "port"; names = [ "h0" ]; port = "vhost:{out}/h0.vhost"; }}')
@@ -245,7 +245,7 @@ def nobody_connects():
 
 
 if __name__ == "__main__":
-    nobody_connects()
+    none_connects()
     need_guests()
     killed_guest()
     killed_guest_while_booting()

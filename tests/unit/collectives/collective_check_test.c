@@ -66,7 +66,7 @@ overwrite_instead(struct coll_schedule *s)
 }
 
 static void
-send_to_nobody(struct coll_schedule *s)
+send_to_no_host(struct coll_schedule *s)
 {
 	coll_step_at(s, 3, 3)->peer = 4;
 }
@@ -116,7 +116,7 @@ damage_is_found(void **state)
 		{ reduce_instead, COLL_ALLGATHER, "rank 3 step 3 adds to elements 2..3, of which rank 0 has none" },
 		{ overwrite_instead, COLL_REDUCESCATTER,
 		  "rank 1 ends incomplete: the contribution of rank 0 to elements 2..3 is missing" },
-		{ send_to_nobody, COLL_ALLGATHER, "rank 3 step 3 sends to rank 4: must be one of the 4 ranks" },
+		{ send_to_no_host, COLL_ALLGATHER, "rank 3 step 3 sends to rank 4: must be one of the 4 ranks" },
 		{ send_too_much, COLL_ALLGATHER, "rank 3 step 2 moves 18446744073709551615 elements from 4 to 4" },
 		{ depend_on_nothing_known, COLL_ALLGATHER, "depends on step 9 of rank 2, which does not exist" },
 		{ depend_on_another, COLL_ALLGATHER, "depends on step 1 of rank 0, which is sent to rank 1" },

@@ -48,7 +48,7 @@ a_send_waits_for_what_it_requires(void **state)
 }
 
 static void
-a_receive_alone_holds_nobody_up(void **state)
+a_receive_alone_delays_none(void **state)
 {
 	struct coll_schedule *s = goal("num_ranks 2\nrank 0 {\na: send 1b to 1\nb: recv 1b from 1\n}\n"
 				       "rank 1 {\na: send 1b to 0\nb: recv 1b from 0\n}\n");
@@ -328,7 +328,7 @@ limits_are_named(void **state)
 UNIT_TEST(import_goal)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_send_waits_for_what_it_requires), cmocka_unit_test(a_receive_alone_holds_nobody_up),
+		cmocka_unit_test(a_send_waits_for_what_it_requires), cmocka_unit_test(a_receive_alone_delays_none),
 		cmocka_unit_test(a_join_of_no_length_is_no_step),    cmocka_unit_test(irequires_waits_for_the_start),
 		cmocka_unit_test(a_cpu_takes_what_is_ready),         cmocka_unit_test(a_thousand_receives_are_one_set),
 		cmocka_unit_test(what_cannot_be_is_refused),         cmocka_unit_test(spelling_is_free),

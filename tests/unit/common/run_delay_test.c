@@ -105,7 +105,7 @@ test_a_thread_of_its_own(void **state)
 }
 
 static void
-test_nobody(void **state)
+test_no_process(void **state)
 {
 	pid_t gone = fork();
 	struct run_delay delay;
@@ -122,7 +122,7 @@ UNIT_TEST(run_delay)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_two_on_one_processor_wait),
 		cmocka_unit_test(test_a_thread_of_its_own),
-		cmocka_unit_test(test_nobody),
+		cmocka_unit_test(test_no_process),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -108,7 +108,7 @@ test_polls_have_no_more_than_their_time(void **state)
 }
 
 static void
-test_without_a_name_nobody_is_guilty_nor_innocent(void **state)
+test_without_a_name_none_is_guilty_nor_innocent(void **state)
 {
 	struct verdict *v = overtaken((struct rec_tuple){ .src_ip = 0 }, false, 250000000);
 	const struct finding *found = case_find(v, FINDING_STRICT_PRIORITY, "6:2", NULL);
@@ -190,7 +190,7 @@ UNIT_TEST(cause_priority)
 		cmocka_unit_test(test_acks_are_distinguished_by_their_flow),
 		cmocka_unit_test(test_acks_of_the_collective_are_expected),
 		cmocka_unit_test(test_polls_have_no_more_than_their_time),
-		cmocka_unit_test(test_without_a_name_nobody_is_guilty_nor_innocent),
+		cmocka_unit_test(test_without_a_name_none_is_guilty_nor_innocent),
 		cmocka_unit_test(test_strict_classes_overtake_those_behind_them),
 		cmocka_unit_test(test_a_little_is_no_reason),
 	};

@@ -579,7 +579,7 @@ test_loop_in_rows(void **state)
 }
 
 static void
-test_loss_nobody_counts(void **state)
+test_loss_without_counter(void **state)
 {
 	struct rec_step step = { .step = 1, WAITED_NONE, .end_ps = 80 * MS, .retransmits = 40 };
 	struct records r;
@@ -613,7 +613,7 @@ UNIT_TEST(cause)
 		cmocka_unit_test(test_drops_of_traceroutes),
 		cmocka_unit_test(test_loop),
 		cmocka_unit_test(test_loop_in_rows),
-		cmocka_unit_test(test_loss_nobody_counts),
+		cmocka_unit_test(test_loss_without_counter),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

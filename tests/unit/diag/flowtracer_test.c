@@ -274,7 +274,7 @@ without_a_choice_nothing_collides(void **state)
 
 /* A flow that is of no step counts as long as it had sent anything; one that nobody traced is not there. */
 static void
-flows_of_nobody_collide_too(void **state)
+flows_without_tuple_collide_too(void **state)
 {
 	(void)state;
 	for (uint32_t traced = 1; traced <= 2; traced++) {
@@ -419,7 +419,7 @@ UNIT_TEST(flowtracer)
 		cmocka_unit_test(flows_of_one_nic_are_held_together),
 		cmocka_unit_test(layers_have_their_imbalance),
 		cmocka_unit_test(without_a_choice_nothing_collides),
-		cmocka_unit_test(flows_of_nobody_collide_too),
+		cmocka_unit_test(flows_without_tuple_collide_too),
 		cmocka_unit_test(what_waits_is_earlier_too),
 		cmocka_unit_test(rounds_add_up),
 		cmocka_unit_test(reports_hold_it),

@@ -120,16 +120,17 @@ qpn_of(const struct rig *rig, uint32_t rnic, uint64_t time_ps, uint64_t known_ps
 
 /* What a responder reports of a tuple, with its uploads, as its probes arrive. @param came  0: none has, until the time */
 static void
-hear(struct rig *rig, struct rig_hears *hears, const struct rec_probe *probe, uint32_t qpn, uint32_t to, bool received)
+receive(struct rig *rig, struct rig_receipts *receipts, const struct rec_probe *probe, uint32_t qpn, uint32_t to,
+	bool received)
 {
-	struct rec_responder *rec = &hears->rec;
+	struct rec_responder *rec = &receipts->rec;
 
 	if (rec->qpn != qpn)
 		*rec = (struct rec_responder){ .qpn = qpn }; /* of another life of the prober's agent */
-	for (; hears->upload_ps <= probe->sent_ps; hears->upload_ps += UPLOAD_PS) {
+	for (; receipts->upload_ps <= probe->sent_ps; receipts->upload_ps += UPLOAD_PS) {
 		rec->tuple = probe->tuple;
 		rec->nic = to >= RIG_HOSTS;
-		RECORDS_PUT(&rig->r, *rec, REC_RESPONDER, RIG_HOST(host_of(to)), hears->upload_ps);
+		RECORDS_PUT(&rig->r, *rec, REC_RESPONDER, RIG_HOST(host_of(to)), receipts->upload_ps);
 		if (rec->count != 0)
 			*rec = (struct rec_responder){ .qpn = qpn, .chained = 1, .after_seq = rec->last_seq };
 	}
@@ -165,7 +166,7 @@ probe(struct rig *rig, uint32_t from, uint32_t to, uint32_t i, uint32_t kind, ui
 	rig->arrived[i][0][spine] += !lost;
 	forth = !lost;
 	if (rig->all_received || (rig->received && kind == REC_PROBE_SERVICE))
-		hear(rig, &rig->hears[from][to][i], &rec, qpn_of(rig, from, time_ps, 0), to, !lost);
+		receive(rig, &rig->receipts[from][to][i], &rec, qpn_of(rig, from, time_ps, 0), to, !lost);
 	lost |= travel(rig, to, from, back_spine, time_ps, &rec.rtt_ps);
 	rig->arrived[i][1][back_spine] += forth && !lost;
 	rec.rtt_ps += rig->queued_ps;

@@ -61,7 +61,7 @@ struct rig_host {
 };
 
 /* What a responder reports of a tuple with its next upload. */
-struct rig_hears {
+struct rig_receipts {
 	struct rec_responder rec;
 	uint64_t upload_ps;
 };
@@ -87,7 +87,7 @@ struct rig {
 			[RIG_SPINES]; /* of the present pair, by tuple, direction and spine, since the last upload */
 	uint16_t algorithm;           /* enum rec_pingmesh_algorithm */
 	bool received, all_received;  /* the responder of the service's tuple reports receptions; those of all tuples do */
-	struct rig_hears hears[RIG_RNICS][RIG_RNICS][RIG_PORTS];
+	struct rig_receipts receipts[RIG_RNICS][RIG_RNICS][RIG_PORTS];
 	bool retraced; /* paths were others until agents started again and counted their traceroutes anew */
 	uint64_t trace_ps;
 	struct rec_gap gap;  /* of what the exporter dropped; dropped 0: nothing */

@@ -206,7 +206,7 @@ at_the_streams_end_the_switch_is_among_them(void **state)
  * for it.
  */
 static void
-what_was_well_before_speaks_for_nobody(void **state)
+what_was_well_before_clears_no_host(void **state)
 {
 	struct verdict *v;
 	struct rig rig;
@@ -252,7 +252,7 @@ assert_spine_is_reported(uint32_t hosts, uint64_t loss_ps, uint64_t restart_ps, 
  * other one, where their ACKs would return.
  */
 static void
-what_nobody_received_is_lost_by_whom_is_known(void **state)
+what_no_host_received_is_lost_where_is_known(void **state)
 {
 	(void)state;
 	assert_spine_is_reported(unit_wide(1, 3, "hosts whose agent starts again after the loss"), 42 * S, 65 * S, 140 * S);
@@ -303,8 +303,8 @@ UNIT_TEST(pingmesh_wait)
 		cmocka_unit_test(few_losses_by_addresses_blame_no_link),
 		cmocka_unit_test(losses_of_a_link_do_not_wait),
 		cmocka_unit_test(at_the_streams_end_the_switch_is_among_them),
-		cmocka_unit_test(what_was_well_before_speaks_for_nobody),
-		cmocka_unit_test(what_nobody_received_is_lost_by_whom_is_known),
+		cmocka_unit_test(what_was_well_before_clears_no_host),
+		cmocka_unit_test(what_no_host_received_is_lost_where_is_known),
 		cmocka_unit_test(what_was_well_before_the_restart_is_silent_too),
 		cmocka_unit_test(a_known_place_is_no_other),
 	};

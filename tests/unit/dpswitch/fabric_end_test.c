@@ -143,7 +143,7 @@ interrupted(void *ctx)
 }
 
 static void
-housekeeping_collects_and_hears_interrupts(void **state)
+housekeeping_collects_and_takes_interrupts(void **state)
 {
 	uint64_t busy[1000];
 	struct pair pair;
@@ -176,7 +176,7 @@ UNIT_TEST(fabric_end)
 		cmocka_unit_test(without_progress_a_run_stalls),
 		cmocka_unit_test(a_stall_needs_something_due),
 		cmocka_unit_test(silence_has_a_clock_of_its_own),
-		cmocka_unit_test(housekeeping_collects_and_hears_interrupts),
+		cmocka_unit_test(housekeeping_collects_and_takes_interrupts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -87,7 +87,7 @@ send_all(struct frig *rig, uint32_t got[2 * SOURCES])
 }
 
 static void
-nobody_counts(const struct frig *rig, const char *name, uint32_t lost)
+none_counts(const struct frig *rig, const char *name, uint32_t lost)
 {
 	const struct sw *sw = frig_switch(rig, name);
 
@@ -108,7 +108,7 @@ one_pair_vanishes(void **state)
 	send_all(&rig, got);
 	for (uint32_t flow = 0; flow < 2 * SOURCES; flow++)
 		assert_int_equal(got[flow], flow == 5 ? 0 : 10);
-	nobody_counts(&rig, "A", 10);
+	none_counts(&rig, "A", 10);
 	assert_int_equal(rig.faults.faults[0].ops->affected(rig.faults.faults[0].params, &rig.env), 10);
 	frig_stop(&rig);
 }
@@ -157,7 +157,7 @@ check_ports(void)
 		if (i != 0 && balance == BALANCE_ECMP)
 			assert_int_equal(lost, by_s); /* the same spine, the same flows */
 		by_s = lost;
-		nobody_counts(&rig, i == 0 ? "B" : "A", lost);
+		none_counts(&rig, i == 0 ? "B" : "A", lost);
 		frig_stop(&rig);
 	}
 }
@@ -182,7 +182,7 @@ it_ends_when_it_is_mended(void **state)
 	frig_send(&rig, 0, 0, 1000, 1000);
 	frig_run(&rig, 200 * US);
 	assert_int_equal(frig_host(&rig, "b0")->ngot, 900);
-	nobody_counts(&rig, "A", 100);
+	none_counts(&rig, "A", 100);
 	assert_int_equal(frig_switch(&rig, "A")->fib.on, 0);
 	frig_stop(&rig);
 }

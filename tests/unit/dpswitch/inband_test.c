@@ -35,7 +35,7 @@ send_int(struct frig *rig, uint32_t flow, uint8_t type, uint32_t count)
  * behind a frame are 12 units of 80 B, 2000 are 25; 1000 B sent are 7 units of 128 B, 2000 are 15, 3000 are 23.
  */
 static void
-data_hears_time_rate_bytes_sent_and_queue(void **state)
+data_gets_time_rate_bytes_sent_and_queue(void **state)
 {
 	const uint32_t tx_units[] = { 0, 7, 15, 23 }, queue_bytes[] = { 0, 25 * 80, 12 * 80, 0 };
 	struct frig_host *b;
@@ -165,7 +165,7 @@ acks_pass_as_they_are(void **state)
 UNIT_TEST(inband)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(data_hears_time_rate_bytes_sent_and_queue),
+		cmocka_unit_test(data_gets_time_rate_bytes_sent_and_queue),
 		cmocka_unit_test(frames_without_telemetry_are_counted_too),
 		cmocka_unit_test(headers_stay_beside_their_frames),
 		cmocka_unit_test(acks_pass_as_they_are),

@@ -152,7 +152,7 @@ the_threshold_itself_is_shared_and_pauses(void **state)
 
 /* Whoever needs no more than its reserve is not paused for a pool that others have filled. */
 static void
-a_full_pool_stops_nobody_within_his_reserve(void **state)
+a_full_pool_stops_none_within_its_reserve(void **state)
 {
 	const struct pfc_ingress in = { .bytes = 4096 };
 	const struct pfc_pool pool = { .shared_bytes = 707616 };
@@ -195,7 +195,7 @@ UNIT_TEST(ingress)
 		cmocka_unit_test(headroom_overrun_is_reported_with_its_size),
 		cmocka_unit_test(quiet_windows_are_proved_conservatively),
 		cmocka_unit_test(the_threshold_itself_is_shared_and_pauses),
-		cmocka_unit_test(a_full_pool_stops_nobody_within_his_reserve),
+		cmocka_unit_test(a_full_pool_stops_none_within_its_reserve),
 		cmocka_unit_test(accounting_returns_to_zero),
 	};
 

@@ -105,7 +105,7 @@ a_pause_holds_the_hosts_own_ring(void **state)
 
 /* A peer that speaks PFC receives PAUSE, again before its quanta run out, and then RESUME. */
 static void
-a_peer_that_speaks_pfc_gets_frames(void **state)
+a_peer_with_pfc_gets_frames(void **state)
 {
 	uint64_t quanta_us = 65535ull * 512 / 10000; /* at 10 Gbps */
 	struct xrig x = { .pfc = true };
@@ -139,17 +139,17 @@ pfc_from_a_peer_pauses_the_switch(void **state)
 
 	(void)state;
 	pfc_frame_build(&fields, bytes);
-	for (int speaks = 0; speaks < 2; speaks++) {
-		struct xrig x = { .pfc = speaks != 0 };
+	for (int uses_pfc = 0; uses_pfc < 2; uses_pfc++) {
+		struct xrig x = { .pfc = uses_pfc != 0 };
 
 		kernel_pair_start(&x, "", 2);
 		port_rig_send(x.ports[PAIR_A], bytes, sizeof(bytes));
 		kernel_pair_send(&x, PAIR_B, 1000, 900);
 		xrig_run(&x, 20 * PS_PER_MS);
 		assert_int_equal(x.ports[PAIR_A]->nout, 1000);
-		assert_int_equal(kernel_pair_counters(&x, PAIR_A).pfc_received, speaks);
-		assert_int_equal(kernel_pair_counters(&x, PAIR_A).dropped[EDGE_DROP_PFC], !speaks);
-		if (speaks)
+		assert_int_equal(kernel_pair_counters(&x, PAIR_A).pfc_received, uses_pfc);
+		assert_int_equal(kernel_pair_counters(&x, PAIR_A).dropped[EDGE_DROP_PFC], !uses_pfc);
+		if (uses_pfc)
 			assert_in_range(x.ports[PAIR_A]->first_taken_ns, 1024 * 1000, 1200 * 1000);
 		else
 			assert_true(x.ports[PAIR_A]->first_taken_ns < 200 * 1000);
@@ -183,7 +183,7 @@ UNIT_TEST(kernel_host_pause)
 		cmocka_unit_test(a_marked_frame_is_right_in_every_byte),
 		cmocka_unit_test(without_mbufs_frames_wait_at_the_peer),
 		cmocka_unit_test(a_pause_holds_the_hosts_own_ring),
-		cmocka_unit_test(a_peer_that_speaks_pfc_gets_frames),
+		cmocka_unit_test(a_peer_with_pfc_gets_frames),
 		cmocka_unit_test(pfc_from_a_peer_pauses_the_switch),
 		cmocka_unit_test(a_storm_at_a_kernel_host_pauses_the_switch),
 	};

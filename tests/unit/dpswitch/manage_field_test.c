@@ -101,7 +101,7 @@ static const struct wrong rights[] = {
 
 /* Host 0 says it when it is due, to a fabric of its own. */
 static void
-hear(const struct wrong *reported)
+receive(const struct wrong *reported)
 {
 	bool connecting = reported->type == MANAGE_CONNECTED || reported->type == MANAGE_QP;
 
@@ -120,7 +120,7 @@ static void
 test_wrong_fields_are_named(void **state)
 {
 	for (size_t i = 0; i < ARRAY_LEN(wrongs); i++) {
-		hear(&wrongs[i]);
+		receive(&wrongs[i]);
 		is_lost(0, wrongs[i].reported);
 		assert_int_equal(steps_seen + qps_seen, 0);
 		teardown(NULL);
@@ -134,7 +134,7 @@ test_the_most_that_fields_may_hold_is_taken(void **state)
 		uint32_t node;
 		bool lost;
 
-		hear(&rights[i]);
+		receive(&rights[i]);
 		if (manage_failure(manage, &node, &lost) != NULL)
 			fail_msg("case %zu: %s", i, manage_failure(manage, &node, &lost));
 		teardown(NULL);

@@ -129,7 +129,7 @@ feed(struct load *load, uint32_t flow)
 }
 
 static void
-hear_pause(struct peer *peer, const struct pfc_fields *pfc)
+receive_pause(struct peer *peer, const struct pfc_fields *pfc)
 {
 	bool xoff = pfc->quanta[3] != 0;
 
@@ -142,14 +142,14 @@ hear_pause(struct peer *peer, const struct pfc_fields *pfc)
 
 /* A frame comes out at a host. */
 static void
-hear(struct load *load, uint32_t host, const struct rte_mbuf *mbuf)
+receive(struct load *load, uint32_t host, const struct rte_mbuf *mbuf)
 {
 	const uint8_t *bytes = rte_pktmbuf_mtod(mbuf, const uint8_t *);
 	struct pfc_fields pfc;
 	struct frame f;
 
 	if (pfc_frame_parse(bytes, rte_pktmbuf_data_len(mbuf), &pfc) == 0) {
-		hear_pause(&load->peers[host], &pfc);
+		receive_pause(&load->peers[host], &pfc);
 		return;
 	}
 	if (frame_parse(bytes, rte_pktmbuf_data_len(mbuf), &f) != FRAME_OK)
@@ -169,7 +169,7 @@ drain(struct load *load, uint32_t host)
 
 	while ((n = peer_receive(&load->peers[host], mbufs)) != 0) {
 		for (uint16_t i = 0; i < n; i++)
-			hear(load, host, mbufs[i]);
+			receive(load, host, mbufs[i]);
 		rte_pktmbuf_free_bulk(mbufs, n);
 	}
 }

@@ -55,7 +55,7 @@ test_paths(void **state)
 }
 
 static void
-test_why_nobody_is_there(void **state)
+test_why_none_is_there(void **state)
 {
 	static const struct {
 		const char *address, *why;
@@ -134,7 +134,7 @@ UNIT_TEST(partition_address)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_paths),
-		cmocka_unit_test(test_why_nobody_is_there),
+		cmocka_unit_test(test_why_none_is_there),
 		cmocka_unit_test(test_all_addresses_of_a_name),
 	};
 

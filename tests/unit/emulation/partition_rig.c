@@ -148,7 +148,7 @@ read_all(struct rig_peer *peer, void *to, size_t size)
 }
 
 static void *
-hear(void *ctx)
+receive(void *ctx)
 {
 	static _Thread_local uint8_t body[PARTITION_MAX_BODY];
 	const struct timeval most = { .tv_sec = 30 };
@@ -184,7 +184,7 @@ talk(void *ctx)
 void
 rig_peer_start(struct rig_peer *peer)
 {
-	assert_int_equal(pthread_create(&peer->thread, NULL, hear, peer), 0);
+	assert_int_equal(pthread_create(&peer->thread, NULL, receive, peer), 0);
 	if (peer->talks)
 		assert_int_equal(pthread_create(&peer->talker, NULL, talk, peer), 0);
 }

@@ -297,7 +297,7 @@ an_interrupt_shortens_the_wait(void **state)
 
 /* The disk becomes a pipe that nobody reads. */
 static void
-in_real_time_a_stopped_disk_holds_nobody_up(void **state)
+in_real_time_a_stopped_disk_delays_no_output(void **state)
 {
 	struct reader reader;
 	struct found found;
@@ -385,7 +385,7 @@ UNIT_TEST(sink)
 		cmocka_unit_test(in_virtual_time_a_slow_analyzer_is_waited_for),
 		cmocka_unit_test(in_virtual_time_a_stopped_analyzer_is_given_up),
 		cmocka_unit_test(an_interrupt_shortens_the_wait),
-		cmocka_unit_test(in_real_time_a_stopped_disk_holds_nobody_up),
+		cmocka_unit_test(in_real_time_a_stopped_disk_delays_no_output),
 		cmocka_unit_test(an_output_that_drops_holds_up_no_run_in_virtual_time),
 	};
 

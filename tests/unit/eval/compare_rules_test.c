@@ -237,7 +237,7 @@ sums_are_those_of_the_cases(void **state)
 	assert_int_equal(sum.costly, 1);
 	assert_int_equal(sum.harmless, 1);
 	assert_int_equal(sum.clean, 1);
-	assert_int_equal(sum.nobody, 0);
+	assert_int_equal(sum.none_found, 0);
 	assert_int_equal(sum.systems[1].recall.part, 1);
 	assert_int_equal(sum.systems[0].recall.part, 0);
 	assert_int_equal(sum.systems[0].recall.of, 1);

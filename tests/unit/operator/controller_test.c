@@ -9,7 +9,7 @@
 #include "tests/unit/unit.h"
 
 static void
-pinglists_hold_whoever_registered(void **state)
+pinglists_hold_those_registered(void **state)
 {
 	struct rig *rig = *state;
 	const struct pingmesh_entries *entries;
@@ -156,7 +156,7 @@ a_full_disk_is_outlived(void **state)
 UNIT_TEST(controller)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(pinglists_hold_whoever_registered, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(pinglists_hold_those_registered, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_is_wrong_is_reported, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_restart_keeps_the_registry, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(other_files_are_left_alone, set_up, tear_down),

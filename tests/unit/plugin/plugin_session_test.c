@@ -56,7 +56,7 @@ print_finding(struct plugin_session *session, const struct plugin_driver *driver
 {
 	assert_int_equal(write(theirs, finding, sizeof(finding) - 1), (int)sizeof(finding) - 1);
 	session->turn_lines = 0; /* a turn each */
-	plugin_session_hear(session, driver, 1);
+	plugin_session_receive(session, driver, 1);
 }
 
 /* What is beyond the last that is taken is refused as such, whatever it says: nobody looks at it. */

@@ -228,7 +228,7 @@ help_between_steps_is_kept(void **state)
 }
 
 static void
-nobody_waits_for_the_last_step(void **state)
+none_waits_for_the_last_step(void **state)
 {
 	step.notify_flow = AGENT_NONE;
 	step.waiter = REC_NONE;
@@ -397,7 +397,7 @@ UNIT_TEST(agent)
 		T(at_most_n_without_help),
 		T(help_rearms),
 		T(help_between_steps_is_kept),
-		T(nobody_waits_for_the_last_step),
+		T(none_waits_for_the_last_step),
 		T(coalesced_acks_are_no_stall),
 		T(stall_triggers_without_ack),
 		T(tick_sees_the_last_sample),

@@ -18,7 +18,7 @@ static struct {
 } received;
 
 static void
-hear_reset(struct cc *cc, const struct cc_params *params)
+receive_reset(struct cc *cc, const struct cc_params *params)
 {
 	received.resets++;
 	cc->window_bytes = 4 * 1300;
@@ -26,7 +26,7 @@ hear_reset(struct cc *cc, const struct cc_params *params)
 }
 
 static void
-hear_ack(struct cc *cc, const struct cc_params *params, const struct cc_ack *ack)
+receive_ack(struct cc *cc, const struct cc_params *params, const struct cc_ack *ack)
 {
 	uint32_t at = received.nacks < 64 ? received.nacks++ : 63;
 
@@ -38,13 +38,13 @@ hear_ack(struct cc *cc, const struct cc_params *params, const struct cc_ack *ack
 }
 
 static void
-hear_loss(struct cc *cc, const struct cc_params *params, enum cc_loss loss, uint64_t now_ps)
+receive_loss(struct cc *cc, const struct cc_params *params, enum cc_loss loss, uint64_t now_ps)
 {
 	received.naks += loss == CC_LOSS_NAK;
 	received.timeouts += loss == CC_LOSS_TIMEOUT;
 }
 
-static const struct cc_ops ears = { .name = "ears", .reset = hear_reset, .acked = hear_ack, .lost = hear_loss };
+static const struct cc_ops ears = { .name = "ears", .reset = receive_reset, .acked = receive_ack, .lost = receive_loss };
 
 static int
 setup_ears(void **state)

@@ -139,7 +139,7 @@ test_never_below_the_minimum_nor_above_line_rate(void **unused)
 }
 
 static void
-test_outcome_does_not_depend_on_how_often_somebody_looks(void **unused)
+test_outcome_does_not_depend_on_polling(void **unused)
 {
 	struct cc lazy, busy;
 
@@ -215,7 +215,7 @@ UNIT_TEST(dcqcn)
 		cmocka_unit_test_setup(test_increase_precedes_decrease_at_one_instant, setup),
 		cmocka_unit_test_setup(test_never_below_the_minimum_nor_above_line_rate, setup),
 		cmocka_unit_test_setup(test_byte_counter_increases_beside_the_timer, setup),
-		cmocka_unit_test_setup(test_outcome_does_not_depend_on_how_often_somebody_looks, setup),
+		cmocka_unit_test_setup(test_outcome_does_not_depend_on_polling, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

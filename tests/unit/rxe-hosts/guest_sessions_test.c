@@ -51,7 +51,7 @@ send_message(int fd, enum guest_frame_type type, uint8_t session, const void *pa
 }
 
 static void
-hear(struct frame_in *in, int fd, enum guest_frame_type type, uint8_t session, const void *payload, size_t size)
+receive(struct frame_in *in, int fd, enum guest_frame_type type, uint8_t session, const void *payload, size_t size)
 {
 	struct guest_frame frame;
 	const uint8_t *got;
@@ -68,7 +68,7 @@ hear(struct frame_in *in, int fd, enum guest_frame_type type, uint8_t session, c
 }
 
 static void
-hear_nothing(struct frame_in *in, int fd)
+receive_nothing(struct frame_in *in, int fd)
 {
 	struct guest_frame frame;
 	const uint8_t *got;
@@ -129,14 +129,14 @@ programs_have_sessions_of_their_own(void **state)
 	int one = connect_program(), two = connect_program();
 
 	send_message(one, GUEST_RUN, 0, "one", 3);
-	hear(&from_guest, guest, GUEST_RUN, 2, "one", 3);
+	receive(&from_guest, guest, GUEST_RUN, 2, "one", 3);
 	send_message(two, GUEST_RUN, 0, "two", 3);
-	hear(&from_guest, guest, GUEST_RUN, 3, "two", 3);
+	receive(&from_guest, guest, GUEST_RUN, 3, "two", 3);
 	send_message(guest, GUEST_STDOUT, 3, "said", 4);
-	hear(&from_supervisor, two, GUEST_STDOUT, 0, "said", 4);
-	hear_nothing(&from_supervisor, one);
+	receive(&from_supervisor, two, GUEST_STDOUT, 0, "said", 4);
+	receive_nothing(&from_supervisor, one);
 	send_message(guest, GUEST_EXIT, 2, &status, sizeof(status));
-	hear(&from_supervisor, one, GUEST_EXIT, 0, &status, sizeof(status));
+	receive(&from_supervisor, one, GUEST_EXIT, 0, &status, sizeof(status));
 	close(one);
 	close(two);
 }
@@ -148,17 +148,17 @@ a_program_that_leaves_ends_its_command(void **state)
 	int one = connect_program(), two;
 
 	send_message(one, GUEST_RUN, 0, "one", 3);
-	hear(&from_guest, guest, GUEST_RUN, 2, "one", 3);
+	receive(&from_guest, guest, GUEST_RUN, 2, "one", 3);
 	close(one);
-	hear(&from_guest, guest, GUEST_HANGUP, 2, "", 0);
+	receive(&from_guest, guest, GUEST_HANGUP, 2, "", 0);
 	/* Its session is another's only when the guest is through with it. */
 	two = connect_program();
 	send_message(two, GUEST_RUN, 0, "two", 3);
-	hear(&from_guest, guest, GUEST_RUN, 3, "two", 3);
+	receive(&from_guest, guest, GUEST_RUN, 3, "two", 3);
 	send_message(guest, GUEST_EXIT, 2, &status, sizeof(status));
 	one = connect_program();
 	send_message(one, GUEST_RUN, 0, "three", 5);
-	hear(&from_guest, guest, GUEST_RUN, 2, "three", 5);
+	receive(&from_guest, guest, GUEST_RUN, 2, "three", 5);
 	close(one);
 	close(two);
 }
@@ -170,11 +170,11 @@ input_behind_the_end_is_dropped(void **state)
 	int one = connect_program();
 
 	send_message(one, GUEST_RUN, 0, "one", 3);
-	hear(&from_guest, guest, GUEST_RUN, 2, "one", 3);
+	receive(&from_guest, guest, GUEST_RUN, 2, "one", 3);
 	send_message(guest, GUEST_EXIT, 2, &status, sizeof(status));
 	send_message(one, GUEST_STDIN, 0, "late", 4);
-	hear_nothing(&from_guest, guest);
-	hear(&from_supervisor, one, GUEST_EXIT, 0, &status, sizeof(status));
+	receive_nothing(&from_guest, guest);
+	receive(&from_supervisor, one, GUEST_EXIT, 0, &status, sizeof(status));
 	close(one);
 }
 
@@ -188,7 +188,7 @@ who_does_not_keep_to_it_is_cut_off(void **state)
 		int one = connect_program();
 
 		send_message(one, forbidden[i], 0, "", 0);
-		hear_nothing(&from_guest, guest);
+		receive_nothing(&from_guest, guest);
 		assert_int_equal(recv(one, &byte, 1, 0), 0);
 		close(one);
 	}
@@ -202,14 +202,14 @@ who_does_not_read_is_cut_off(void **state)
 	int one = connect_program(), sent = 0;
 
 	send_message(one, GUEST_RUN, 0, "one", 3);
-	hear(&from_guest, guest, GUEST_RUN, 2, "one", 3);
+	receive(&from_guest, guest, GUEST_RUN, 2, "one", 3);
 	while (sessions.peers[2].fd >= 0 && sent < 1000) {
 		send_message(guest, GUEST_STDOUT, 2, payload, sizeof(payload));
 		sent++;
 	}
 	assert_true(sent > GUEST_WINDOW_BYTES / GUEST_MAX_PAYLOAD);
 	assert_true(sent < 2 * FRAME_OUT_MAX / GUEST_MAX_PAYLOAD);
-	hear(&from_guest, guest, GUEST_HANGUP, 2, "", 0);
+	receive(&from_guest, guest, GUEST_HANGUP, 2, "", 0);
 	close(one);
 }
 
@@ -248,10 +248,10 @@ program_runs_and_is_read(void **state)
 	size += (size_t)sprintf(wanted + size, "%c%s%cprog%can argument", 0, dir, 0, 0) + 1;
 	assert_int_equal(sessions_start_program(&sessions, argv, true), 0);
 	turn();
-	hear(&from_guest, guest, GUEST_RUN, SESSIONS_PROGRAM, wanted, size);
-	hear(&from_guest, guest, GUEST_STDIN, SESSIONS_PROGRAM, "", 0);
+	receive(&from_guest, guest, GUEST_RUN, SESSIONS_PROGRAM, wanted, size);
+	receive(&from_guest, guest, GUEST_STDIN, SESSIONS_PROGRAM, "", 0);
 	send_message(guest, GUEST_STDERR, SESSIONS_PROGRAM, "hello", 5);
-	hear(&from_guest, guest, GUEST_CREDIT, SESSIONS_PROGRAM, &credit, sizeof(credit));
+	receive(&from_guest, guest, GUEST_CREDIT, SESSIONS_PROGRAM, &credit, sizeof(credit));
 	assert_false(sessions.program_ended);
 	send_message(guest, GUEST_EXIT, SESSIONS_PROGRAM, &status, sizeof(status));
 	assert_true(sessions.program_ended);
@@ -277,7 +277,7 @@ a_full_disk_costs_words_alone(void **state)
 	sessions.log = open("/dev/full", O_WRONLY);
 	for (int i = 0; i < 3; i++) {
 		send_message(guest, GUEST_STDOUT, SESSIONS_PROGRAM, "hello", 5);
-		hear(&from_guest, guest, GUEST_CREDIT, SESSIONS_PROGRAM, &credit, sizeof(credit));
+		receive(&from_guest, guest, GUEST_CREDIT, SESSIONS_PROGRAM, &credit, sizeof(credit));
 	}
 	close(sessions.log);
 	assert_int_equal(pipe(ends), 0);

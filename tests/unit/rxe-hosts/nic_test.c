@@ -90,7 +90,7 @@ test_acks_ahead_of_data_are_counted(void **state)
 }
 
 static void
-test_a_pause_holds_up_whoever_could_send(void **state)
+test_a_pause_stops_each_sender(void **state)
 {
 	uint32_t early = rig_flow(&rig, 0, 0), late = rig_flow(&rig, 0, 0), after = rig_flow(&rig, 0, 0);
 
@@ -172,7 +172,7 @@ test_an_arrival_precedes_a_transmission_at_one_instant(void **state)
 }
 
 static void
-test_a_paced_qp_waits_for_nobody(void **state)
+test_a_paced_qp_delays_no_other(void **state)
 {
 	uint32_t a = rig_flow(&rig, 0, 0), b = rig_flow(&rig, 0, 0);
 
@@ -403,11 +403,11 @@ UNIT_TEST(nic)
 		T(pause_stops_data_after_the_frame_in_flight),
 		T(pause_of_another_class_is_no_matter_and_class_0_never_pauses),
 		T(acks_ahead_of_data_are_counted),
-		T(a_pause_holds_up_whoever_could_send),
+		T(a_pause_stops_each_sender),
 		T(a_paused_port_spends_no_retries),
 		T(two_qps_take_turns_and_wait_for_each_other),
 		T(an_arrival_precedes_a_transmission_at_one_instant),
-		T(a_paced_qp_waits_for_nobody),
+		T(a_paced_qp_delays_no_other),
 		T(marked_packets_slow_the_sender_by_acks),
 		T(marked_packets_slow_the_sender_by_cnps),
 		T(cnps_are_spaced_by_flow),

@@ -121,7 +121,7 @@ dropped(enum embedded_datagram_drop reason)
 
 /* Who opens again has another number, and nobody who knows the old one reaches him. */
 static void
-numbers_that_are_old_reach_nobody(void **state)
+numbers_that_are_old_reach_no_host(void **state)
 {
 	uint32_t flow = rig_flow(&rig, 0, 0), old, now;
 
@@ -141,7 +141,7 @@ numbers_that_are_old_reach_nobody(void **state)
 }
 
 static void
-nobody_listens(void **state)
+no_listener(void **state)
 {
 	uint32_t flow = rig_flow(&rig, 0, 0);
 
@@ -303,8 +303,8 @@ UNIT_TEST(ud_qp)
 {
 	const struct CMUnitTest tests[] = {
 		T(contents_and_numbers_cross),
-		T(numbers_that_are_old_reach_nobody),
-		T(nobody_listens),
+		T(numbers_that_are_old_reach_no_host),
+		T(no_listener),
 		T(room_is_what_was_posted),
 		T(what_is_too_long_is_refused),
 		T(what_is_too_old_is_counted),

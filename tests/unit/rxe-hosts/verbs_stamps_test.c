@@ -122,7 +122,7 @@ equal_datagrams_are_reported_in_order(void **state)
 
 /* Frames that were dropped have no completion: the newest are kept. */
 static void
-what_nobody_asks_for_goes(void **state)
+what_is_not_asked_for_goes(void **state)
 {
 	struct stamp_key key;
 
@@ -146,7 +146,7 @@ UNIT_TEST(verbs_stamps)
 		cmocka_unit_test_setup(a_frame_and_its_completion_have_the_same_key, setup),
 		cmocka_unit_test_setup(other_frames_have_none, setup),
 		cmocka_unit_test_setup(equal_datagrams_are_reported_in_order, setup),
-		cmocka_unit_test_setup(what_nobody_asks_for_goes, setup),
+		cmocka_unit_test_setup(what_is_not_asked_for_goes, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
