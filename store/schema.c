@@ -11,6 +11,8 @@
 
 #include "common/run_files.h"
 
+#include "common/wire/ledger.h"
+
 #define INT(name, unit, doc)                                                                                               \
 	{                                                                                                                  \
 		name, "INTEGER", unit, doc                                                                                 \
@@ -199,6 +201,17 @@ const struct store_schema store_schemas[STORE_TABLES] = {
 			       INT("regained_ns", "ns", "time that would be regained without it; NULL: unknown"),
 			       REAL("confidence", "", "0 to 1"), INT("start_ns", "ns", ""), INT("end_ns", "ns", ""),
 			       TEXT("evidence", "the sentence of the report") } },
+	[STORE_LEDGERS] = { "ledgers",
+			    "Where senders' time went: of the steps of critical paths, and of slow flows, by `rocelab run` "
+			    "or "
+			    "`diagnose` from verdict.json. Entries are NULL where the host reported none.",
+			    { INT("job", "", "jobs.job"), INT("collective", "", "number"), INT("iteration", "", "from 0"),
+			      INT("rank", "", "from 0"), INT("step", "", "from 1"), TEXT("host", "that sent"),
+			      TEXT("flow", "NULL: a local step"), INT("start_ns", "ns", ""),
+			      INT("end_ns", "ns", "of an open step the end of the run"),
+			      INT("expect_ns", "ns", "among its own collective's steps"),
+#define LEDGER_COLUMN(id, value, name, member, meaning) INT(name "_ns", "ns", meaning),
+			      LEDGER_ROWS(LEDGER_COLUMN) } },
 };
 
 uint32_t

@@ -37,6 +37,7 @@ enum store_table {
 	STORE_STEPS,
 	STORE_FLOWS,
 	STORE_FINDINGS,
+	STORE_LEDGERS,
 	STORE_TABLES,
 };
 

@@ -13,6 +13,7 @@
 
 #include "common/array.h"
 #include "common/run_files.h"
+#include "common/wire/ledger.h"
 #include "store/schema.h"
 
 /* ---- Several runs in one connection ---- */
@@ -117,13 +118,51 @@ insert_all(sqlite3 *db, const json_t *findings)
 	return result;
 }
 
+/* Columns of the table ledgers, by their names in critical_path[] of verdict.json, and in its ledger. @return as above */
 static int
-replace(sqlite3 *db, const json_t *findings)
+insert_ledgers(sqlite3 *db, const json_t *path)
 {
+#define LEDGER_KEY(id, value, name, member, meaning) name "_ns",
+#define LEDGER_PLACE(id, value, name, member, meaning) ", ?"
+	static const char *const keys[] = { "job",  "collective", "iteration", "rank",   "step",
+					    "host", "flow",       "start_ns",  "end_ns", "expect_ns" };
+	static const char *const entries[] = { LEDGER_ROWS(LEDGER_KEY) };
+	sqlite3_stmt *insert = NULL;
+	const json_t *step;
+	size_t i;
+	int result = sqlite3_prepare_v2(
+		db, "INSERT INTO ledgers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?" LEDGER_ROWS(LEDGER_PLACE) ")", -1, &insert,
+		NULL);
+
+	json_array_foreach(path, i, step) {
+		const json_t *ledger = json_object_get(step, "ledger");
+
+		if (result != SQLITE_OK)
+			break;
+		for (int k = 0; k < (int)ARRAY_LEN(keys); k++)
+			bind(insert, k + 1, json_object_get(step, keys[k]));
+		for (int k = 0; k < (int)ARRAY_LEN(entries); k++)
+			bind(insert, (int)ARRAY_LEN(keys) + k + 1, json_object_get(ledger, entries[k]));
+		result = sqlite3_step(insert) == SQLITE_DONE ? sqlite3_reset(insert) : sqlite3_errcode(db);
+	}
+	sqlite3_finalize(insert);
+	return result;
+}
+
+static int
+replace(sqlite3 *db, const json_t *root)
+{
+	/* A store of an older version has no ledgers. */
+	bool ledgers =
+		sqlite3_table_column_metadata(db, NULL, "ledgers", "step", NULL, NULL, NULL, NULL, NULL) == SQLITE_OK;
 	int result = sqlite3_exec(db, "BEGIN IMMEDIATE; DELETE FROM findings", NULL, NULL, NULL);
 
 	if (result == SQLITE_OK)
-		result = insert_all(db, findings);
+		result = insert_all(db, json_object_get(root, "findings"));
+	if (result == SQLITE_OK && ledgers)
+		result = sqlite3_exec(db, "DELETE FROM ledgers", NULL, NULL, NULL);
+	if (result == SQLITE_OK && ledgers)
+		result = insert_ledgers(db, json_object_get(root, "critical_path"));
 	return result == SQLITE_OK ? sqlite3_exec(db, "COMMIT", NULL, NULL, NULL) : result;
 }
 
@@ -145,8 +184,8 @@ findings_store(const char *dir, struct err *err)
 	if (root == NULL)
 		return err_set(err, -EINVAL, "%s: %s", verdict, error.text);
 	if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK ||
-	    sqlite3_busy_timeout(db, WAIT_MS) != SQLITE_OK || replace(db, json_object_get(root, "findings")) != SQLITE_OK)
-		ret = err_set(err, -EIO, "%s: its findings cannot be written: %s", path, sqlite3_errmsg(db));
+	    sqlite3_busy_timeout(db, WAIT_MS) != SQLITE_OK || replace(db, root) != SQLITE_OK)
+		ret = err_set(err, -EIO, "%s: its findings and ledgers cannot be written: %s", path, sqlite3_errmsg(db));
 	sqlite3_close(db);
 	json_decref(root);
 	return ret;

@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+#include "common/wire/ledger.h"
+
 /* Queries read these, not the tables: the same columns with --at and without. */
 const char views_at_end[] =
 	"WITH port_now AS (SELECT port, up, rx_packets, rx_bytes, tx_packets, tx_bytes, rx_errors, rx_drops,"
@@ -53,6 +55,8 @@ const char views_at_time[] =
 	" round(rx_pause_recent_ns / 1e6, 3) AS \"Recent RX Pause Time MS\","                                              \
 	" round(rx_pause_recent_at_ns / 1e6, 3) AS \"Recent RX Pause Timestamp\" " PORTS                                   \
 	"JOIN pfc_now USING (port) WHERE " PORT_ASKED " ORDER BY port, class"
+
+#define LEDGER_COLUMN(id, value, name, member, meaning) ", round(" name "_ns / 1e3, 3) AS " name
 
 const struct view views[] = {
 	{ "interfaces counters",
@@ -181,6 +185,15 @@ const struct view views[] = {
 	  { { "topology", NULL,
 	      "SELECT ports.name AS Port, nodes.kind, other.name AS Peer, ports.rate_bps, ports.delay_ns " PORTS
 	      "JOIN ports other ON other.port = ports.peer WHERE " PORT_ASKED " AND :at IS NULL ORDER BY ports.port" } },
+	  false },
+	{ "ledger",
+	  "Where senders' time went, in us: critical paths' steps, slow flows",
+	  { { "ledger", NULL,
+	      "SELECT coalesce(jobs.name, ledgers.job) AS job, collective, iteration, rank, step, flow,"
+	      " round((ledgers.end_ns - ledgers.start_ns) / 1e3, 3) AS took, round(expect_ns / 1e3, 3) AS "
+	      "expected" LEDGER_ROWS(LEDGER_COLUMN) " FROM ledgers LEFT JOIN jobs USING (job) WHERE flow IS NOT NULL AND "
+						    "(:port IS NULL OR host = :port)"
+						    " AND :at IS NULL ORDER BY ledgers.rowid" } },
 	  false },
 	{ "findings",
 	  "Findings of the verdict",

@@ -226,14 +226,33 @@ waited_for(const struct verdict *v, const struct run_step *step)
 			 (json_int_t)on->rank, "step", (json_int_t)on->step);
 }
 
+/* Its entries by name; null where its host reported none. */
 static json_t *
-path_step(const struct verdict *v, const struct run_step *step)
+ledger_json(const struct vedrfolnir_ledger *ledger)
 {
-	json_t *more =
-		json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "host", value_text(v->run.nodes[step->host].name),
-			  "flow", value_flow(v, step->flow), "start_ns", value_ns(step->start_ps), "end_ns",
-			  value_ns(step->end_ps), "expect_ns", value_ns(step->expect_ps), "waited_for", waited_for(v, step),
-			  "open", step->open, "completeness", value_real(step->completeness));
+#define LEDGER_KEY(id, value, name, member, meaning) [id] = name "_ns",
+	static const char *const keys[LEDGER_ENTRIES] = { LEDGER_ROWS(LEDGER_KEY) };
+	json_t *entries = json_object();
+	uint64_t sum_ps = 0;
+
+	for (int i = 0; i < LEDGER_ENTRIES; i++) {
+		sum_ps += ledger->ps[i];
+		json_object_set_new(entries, keys[i], value_ns(ledger->ps[i]));
+	}
+	if (sum_ps != 0)
+		return entries;
+	json_decref(entries);
+	return json_null();
+}
+
+static json_t *
+path_step(const struct verdict *v, const struct run_step *step, const struct vedrfolnir_ledger *ledger)
+{
+	json_t *more = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o}", "host",
+				 value_text(v->run.nodes[step->host].name), "flow", value_flow(v, step->flow), "start_ns",
+				 value_ns(step->start_ps), "end_ns", value_ns(step->end_ps), "expect_ns",
+				 value_ns(step->expect_ps), "waited_for", waited_for(v, step), "open", step->open,
+				 "completeness", value_real(step->completeness), "ledger", ledger_json(ledger));
 
 	return value_step(v, step, more);
 }
@@ -242,10 +261,11 @@ static json_t *
 critical_path(const struct verdict *v, const struct vedrfolnir *own)
 {
 	json_t *array = json_array();
+	uint32_t at = 0;
 
 	for (uint32_t g = 0; g < own->nwaiting; g++) {
 		for (uint32_t i = 0; i < own->waiting[g].npath; i++)
-			array = value_add(array, path_step(v, &v->run.steps[own->waiting[g].path[i]]));
+			array = value_add(array, path_step(v, &v->run.steps[own->waiting[g].path[i]], &own->ledgers[at++]));
 	}
 	return array;
 }

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
+#include "common/wire/ledger.h"
 #include "diag/diagnoser.h"
 #include "diag/verdict.h"
 
@@ -128,6 +129,11 @@ struct vedrfolnir_step {
 	uint32_t graph;  /* its provenance graph, or RUN_NONE */
 };
 
+/* Where its sender's time went: of a step of a critical path, or of a slow flow. All 0: not reported. */
+struct vedrfolnir_ledger {
+	uint64_t ps[LEDGER_ENTRIES];
+};
+
 /* The part of its job's time that a collective lost (of flows: that all lost), and the part that findings explain. */
 struct time_budget {
 	double lost_ps, explained_ps;
@@ -161,6 +167,7 @@ struct vedrfolnir {
 	struct vedrfolnir_step *steps; /* [run.nsteps] */
 	struct waiting_graph *waiting; /* [run.niterations] */
 	uint32_t nwaiting;
+	struct vedrfolnir_ledger *ledgers; /* of the steps of all waiting graphs' paths, in their order */
 	struct provenance *graphs;
 	uint32_t ngraphs;
 	struct contributor *contributors;

@@ -575,6 +575,24 @@ mark(const struct run *run, struct vedrfolnir *own, const struct run_iteration *
 		own->steps[w->path[p]].critical = own->steps[w->path[p]].shown = true;
 }
 
+/* @return 0 or -ENOMEM with err */
+static int
+copy_ledgers(struct diagnosing *d, struct err *err)
+{
+	struct vedrfolnir *own = d->own;
+	uint32_t count = 0;
+
+	for (uint32_t g = 0; g < own->nwaiting; g++)
+		count += own->waiting[g].npath;
+	own->ledgers = run_alloc(count, sizeof(*own->ledgers), err);
+	count = 0;
+	for (uint32_t g = 0; g < own->nwaiting && own->ledgers != NULL; g++)
+		for (uint32_t i = 0; i < own->waiting[g].npath; i++, count++)
+			for (int entry = 0; entry < LEDGER_ENTRIES; entry++)
+				own->ledgers[count].ps[entry] = evidence_ledger_ps(d->ev, own->waiting[g].path[i], entry);
+	return own->ledgers != NULL ? 0 : -ENOMEM;
+}
+
 static int
 build_waiting(struct diagnosing *d, struct err *err)
 {
@@ -598,7 +616,7 @@ build_waiting(struct diagnosing *d, struct err *err)
 			slow_flows_list(run->steps, iteration->first_step, iteration->nsteps, w);
 		mark(run, own, iteration, w);
 	}
-	return 0;
+	return copy_ledgers(d, err);
 }
 
 static int
@@ -775,6 +793,7 @@ vedrfolnir_destroy(void *section_own)
 	for (uint32_t i = 0; i < own->ncontributors; i++)
 		free(own->contributors[i].shares);
 	free(own->waiting);
+	free(own->ledgers);
 	free(own->steps);
 	free(own->graphs);
 	free(own->contributors);

@@ -69,6 +69,12 @@ def summary(run, name):
     check(steps == [tuple(int(line[key]) for key in ("bytes", "start_ns", "expect_ns")) for line in lines], f"{name}: the steps")
     findings = rows(run, "SELECT type, root, explained_ns FROM findings ORDER BY finding")
     check(findings == [(f["type"], f["root"], f["explained_ns"]) for f in run.verdict["findings"]], f"{name}: the findings", findings)
+    ledgers = rows(run, "SELECT rank, step, flow, start_ns, wire_ns, late_ns FROM ledgers ORDER BY rowid")
+    path = [(*(step[key] for key in ("rank", "step", "flow", "start_ns")),
+             *((step["ledger"] or {}).get(key) for key in ("wire_ns", "late_ns"))) for step in run.verdict["critical_path"]]
+    check(ledgers == path, f"{name}: the ledgers", (ledgers[:3], path[:3]))
+    shown = json.loads(command(ROCELAB, "show", "ledger", run.dir, "--json", "--limit", "0").stdout)
+    check([(row["flow"], row["step"]) for row in shown] == [row[2:3] + row[1:2] for row in path if row[2]], f"{name}: show ledger", shown[:3])
     jobs = rows(run, "SELECT job, name, start_ns, end_ns FROM jobs")
     check(jobs == [tuple(job[key] for key in ("job", "name", "start_ns", "end_ns")) for job in run.run["jobs"]], f"{name}: the jobs")
     check(one(run, "SELECT coalesce(sum(retransmits), 0) FROM qps") == run.run["transport"]["retransmits"], f"{name}: retransmits")

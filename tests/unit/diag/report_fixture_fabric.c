@@ -194,6 +194,8 @@ fixture_wait(struct verdict *v)
 	own->waiting = fixture_alloc(own->nwaiting, sizeof(*own->waiting));
 	if (wgraph_build(v->run.steps, 0, v->run.nsteps, &own->waiting[0], &err) != 0)
 		abort();
+	free(own->ledgers);
+	own->ledgers = fixture_alloc(own->waiting[0].npath, sizeof(*own->ledgers));
 	for (uint32_t i = 0; i < own->waiting[0].npath; i++)
 		own->steps[own->waiting[0].path[i]].critical = true;
 	fixture_budget(v);

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "common/array.h"
+#include "common/units.h"
 #include "diag/report/report.h"
 #include "diag/report/text.h"
 #include "tests/unit/diag/report_files.h"
@@ -136,6 +137,29 @@ json_has_all_keys(void **state)
 				fail_msg("%s: no key %s", keys[i][0], keys[i][k]);
 		}
 	}
+	json_decref(root);
+	report_files_remove(&files);
+}
+
+/* The second step's sender reported where its time went; the first one's did not. */
+static void
+json_has_ledgers(void **state)
+{
+	struct verdict *v = fixture_case();
+	struct files files;
+	json_t *root, *path, *ledger;
+
+	vedrfolnir_of(v)->ledgers[1].ps[LEDGER_WIRE] = 30 * PS_PER_US;
+	vedrfolnir_of(v)->ledgers[1].ps[LEDGER_LATE] = 7 * PS_PER_US;
+	files = report_files_write(v);
+	root = read_json(&files);
+	path = json_object_get(root, "critical_path");
+	ledger = json_object_get(json_array_get(path, 1), "ledger");
+	assert_true(json_is_null(json_object_get(json_array_get(path, 0), "ledger")));
+	assert_int_equal(json_object_size(ledger), LEDGER_ENTRIES);
+	assert_int_equal(int_at(ledger, "wire_ns"), 30000);
+	assert_int_equal(int_at(ledger, "late_ns"), 7000);
+	assert_int_equal(int_at(ledger, "nic_ns"), 0);
 	json_decref(root);
 	report_files_remove(&files);
 }
@@ -314,11 +338,17 @@ reports_what_it_cannot_write(void **state)
 UNIT_TEST(report)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(json_reports_the_case), cmocka_unit_test(json_has_all_keys),
-		cmocka_unit_test(json_of_unfinished),    cmocka_unit_test(same_verdict_same_bytes),
-		cmocka_unit_test(text_reports_the_case), cmocka_unit_test(text_of_nothing_wrong),
-		cmocka_unit_test(text_of_unfinished),    cmocka_unit_test(text_names_who_no_longer_answered),
-		cmocka_unit_test(terminal_gets_colors),  cmocka_unit_test(reports_what_it_cannot_write),
+		cmocka_unit_test(json_reports_the_case),
+		cmocka_unit_test(json_has_all_keys),
+		cmocka_unit_test(json_has_ledgers),
+		cmocka_unit_test(json_of_unfinished),
+		cmocka_unit_test(same_verdict_same_bytes),
+		cmocka_unit_test(text_reports_the_case),
+		cmocka_unit_test(text_of_nothing_wrong),
+		cmocka_unit_test(text_of_unfinished),
+		cmocka_unit_test(text_names_who_no_longer_answered),
+		cmocka_unit_test(terminal_gets_colors),
+		cmocka_unit_test(reports_what_it_cannot_write),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
