@@ -225,25 +225,35 @@ carry(struct slowed *slowed, const struct cause_finding *finding, uint32_t flow,
 	memcpy(carried->want.root, out->root, sizeof(out->root));
 }
 
+/*
+ * Marks of a queue at a step's end slow its next step alone: what made a queue is carried on, too, where congestion control
+ * did not hold this step back. What slowed steps before it then does not any more.
+ */
 void
 paced_carry_out(struct cause_set *set, uint32_t step)
 {
 	struct slowed *slowed = &set->paced->flows[set->in->steps[step].flow];
+	bool held = cause_ledger_ps(set->in, step, LEDGER_PACED) > 0;
 	uint32_t count = count_culprits(set);
 
 	paced_forget(set->paced, set->in->steps[step].flow);
 	/* a generator's queue pair begins each of its flows anew */
-	if (cause_ledger_ps(set->in, step, LEDGER_PACED) <= 0 || count == 0 ||
+	if (count == 0 ||
 	    EV_AT(set->in->ev->collectives, struct rec_collective, set->in->steps[step].collective)->op == COLL_FLOWS)
 		return;
 	slowed->carried = calloc(count, sizeof(*slowed->carried));
 	set->no_memory |= slowed->carried == NULL;
 	for (uint32_t i = 0; i < set->count && slowed->carried != NULL; i++) {
-		const struct finding *out = &set->findings[i].out;
+		const struct cause_finding *finding = &set->findings[i];
+		bool storm = held ? finding->paced_ps > 0 : finding->claimed_ps > 0 && made_queue(set, step, finding);
 
-		for (uint32_t f = 0; is_of_queue(out) && f < out->nflows && slowed->count < count; f++)
-			carry(slowed, &set->findings[i], out->flows[f], paced_waits(set, step, &set->findings[i], f));
-		if (set->findings[i].paced_ps > 0 && slowed->count < count)
-			carry(slowed, &set->findings[i], EV_NONE, 0);
+		for (uint32_t f = 0; is_of_queue(&finding->out) && f < finding->out.nflows && slowed->count < count; f++) {
+			double waits = paced_waits(set, step, finding, f) - (held ? 0 : finding->carried[f]);
+
+			if (held || waits > 0)
+				carry(slowed, finding, finding->out.flows[f], waits);
+		}
+		if (storm && slowed->count < count)
+			carry(slowed, finding, EV_NONE, 0);
 	}
 }
