@@ -28,7 +28,7 @@
 #include "common/wire/layout.h"
 
 #define PARTITION_MAGIC 0x54504352U /* "RCPT" */
-#define PARTITION_VERSION 3
+#define PARTITION_VERSION 4
 #define PARTITION_MAX_BODY (256 * 1024)
 #define PARTITION_TEXT 256
 #define PARTITION_TOKEN 64 /* characters of a token, at most */
@@ -60,7 +60,8 @@
 	ROW(PARTITION_STATE, 21, "STATE", 32, PARTITION_MAX_BODY)                                                          \
 	ROW(PARTITION_ALIVE, 22, "ALIVE", 0, 0)                                                                            \
 	ROW(PARTITION_SHARED, 23, "SHARED", 16, PARTITION_MAX_BODY)                                                        \
-	ROW(PARTITION_SHARED_END, 24, "SHARED_END", 0, 0)
+	ROW(PARTITION_SHARED_END, 24, "SHARED_END", 0, 0)                                                                  \
+	ROW(PARTITION_MADE, 25, "MADE", 8, PARTITION_MAX_BODY)
 
 #define PARTITION_MESSAGE_VALUE(id, number, name, least, most) id = (number),
 enum partition_type { PARTITION_MESSAGES(PARTITION_MESSAGE_VALUE) PARTITION_TYPES };
@@ -199,6 +200,15 @@ struct partition_window {
 
 WIRE_AT(partition_window, 8, next_ps)
 WIRE_SIZE(partition_window, 16)
+
+/* MADE, before WINDOW: of each NIC that made datagrams with contents in the window: */
+struct partition_made {
+	uint32_t port; /* global id */
+	uint32_t next; /* PSN of its next one */
+};
+
+WIRE_AT(partition_made, 4, next)
+WIRE_SIZE(partition_made, 8)
 
 struct partition_held {
 	uint32_t port;

@@ -701,6 +701,7 @@ static int (*const handlers[PARTITION_TYPES])(struct partitions *partitions, uin
 	[PARTITION_ALIVE] = recv_alive,
 	[PARTITION_SHARED] = partition_recv_shared,
 	[PARTITION_SHARED_END] = partition_recv_shared_end,
+	[PARTITION_MADE] = partition_recv_made,
 };
 
 /* Messages about a fabric that has stopped, here or there. */
@@ -710,7 +711,7 @@ is_stale(const struct partitions *partitions, const struct partition_peer *peer,
 	return (partitions->ended || peer->bye) &&
 	       (type == PARTITION_FRAME || type == PARTITION_PAUSE || type == PARTITION_PROMISE ||
 		type == PARTITION_WINDOW || type == PARTITION_HELD || type == PARTITION_STATE || type == PARTITION_SHARED ||
-		type == PARTITION_SHARED_END);
+		type == PARTITION_SHARED_END || type == PARTITION_MADE);
 }
 
 /*

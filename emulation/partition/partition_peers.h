@@ -132,6 +132,8 @@ int partition_recv_shared(struct partitions *partitions, uint32_t from, const st
 			  struct err *err);
 int partition_recv_shared_end(struct partitions *partitions, uint32_t from, const struct channel_message *message,
 			      struct err *err);
+int partition_recv_made(struct partitions *partitions, uint32_t from, const struct channel_message *message,
+			struct err *err);
 int partition_recv_state(struct partitions *partitions, uint32_t from, const struct channel_message *message,
 			 struct err *err);
 

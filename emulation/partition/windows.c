@@ -16,9 +16,12 @@
 #include "common/minmax.h"
 #include "emulation/emulation.h"
 #include "emulation/partition/partition_peers.h"
+#include "rxe-hosts/device/embedded/embedded.h"
 
 /* A wait is looked at this often. */
 #define SLICE_NS 50000000ULL
+/* NICs in a message MADE. */
+#define MADE_AT_ONCE 512
 /* A peer on this machine is frozen that has been idle for this long and has sent nothing; of another, only that. */
 #define FROZEN_NS 5000000000ULL
 #define FROZEN_FAR_NS 30000000000ULL
@@ -147,18 +150,63 @@ next_of_peers(const struct partitions *partitions, bool all, uint64_t next_ps)
 	return next_ps;
 }
 
+/* How many datagrams this partition's NICs have made: contents expire by it, wherever they are. */
+static void
+show_made(struct partitions *partitions)
+{
+	const struct topo *topo = partitions->scenario->topo;
+	struct partition_made made[MADE_AT_ONCE];
+	uint32_t count = 0;
+
+	for (uint32_t port = 0; port < topo->nports; port++) {
+		if (partitions->remote[topo->ports[port].node] ||
+		    !embedded_datagram_made(partitions->emulation->shared, port, &made[count].next))
+			continue;
+		made[count++].port = port;
+		if (count == MADE_AT_ONCE) {
+			put_to_all(partitions, PARTITION_MADE, made, sizeof(made), NULL, 0);
+			count = 0;
+		}
+	}
+	if (count != 0)
+		put_to_all(partitions, PARTITION_MADE, made, count * sizeof(made[0]), NULL, 0);
+}
+
+int
+partition_recv_made(struct partitions *partitions, uint32_t from, const struct channel_message *message, struct err *err)
+{
+	const struct topo *topo = partitions->scenario->topo;
+	struct partition_made made;
+
+	if (message->size % sizeof(made) != 0)
+		return err_set(err, -EPROTO, "MADE of %u B", message->size);
+	for (size_t at = 0; at < message->size; at += sizeof(made)) {
+		memcpy(&made, message->body + at, sizeof(made));
+		if (made.port >= topo->nports || topo->nodes[topo->ports[made.port].node].kind != TOPO_HOST)
+			return err_set(err, -EPROTO, "MADE: port = %u is no NIC's", made.port);
+		if (partition_owns(partitions, from, topo->ports[made.port].node, err) < 0)
+			return -EPROTO;
+		if (embedded_datagram_set_made(partitions->emulation->shared, made.port, made.next) < 0)
+			return err_set(err, -ENOMEM, "out of memory for the datagrams of another partition");
+	}
+	return 0;
+}
+
 uint64_t
 partition_agree(void *ctx, const struct window *window, uint64_t next_ps)
 {
 	struct partitions *partitions = ctx;
 	const struct partition_window mark = { .index = window->index, .next_ps = next_ps };
 	uint64_t busy_ps = window->end_ps + partitions->emulation->fabric->window_ps, agreed_ps;
+	bool has_agents = partitions->scenario->pingmesh.enabled; /* whose datagrams have contents */
 	struct err err = { 0 };
 	uint32_t from = 0;
 
 	partitions->marks++;
+	if (has_agents)
+		show_made(partitions);
 	put_to_all(partitions, PARTITION_WINDOW, &mark, sizeof(mark), NULL, 0);
-	await_marks(partitions, false);
+	await_marks(partitions, has_agents);
 	agreed_ps = next_of_peers(partitions, false, next_ps);
 	if (agreed_ps >= busy_ps && !partitions->over) { /* time may be skipped: by all partitions, or none */
 		await_marks(partitions, true);

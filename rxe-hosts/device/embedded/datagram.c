@@ -14,7 +14,8 @@
 struct ud_qp {
 	struct ud_send send;
 	uint32_t qpn;
-	uint32_t room; /* number of further datagrams */
+	uint32_t room;     /* number of further datagrams */
+	uint32_t reported; /* next, as of embedded_datagram_made() */
 	uint64_t received;
 	/*
 	 * The PSN that is next, and that which was when the window began in which the last was taken: other lcores read
@@ -243,27 +244,56 @@ embedded_datagram_get(const struct embedded_shared *shared, const struct pkt *p,
 	return sizeof(*kept);
 }
 
+bool
+embedded_datagram_made(struct embedded_shared *shared, uint32_t port, uint32_t *next)
+{
+	struct ud_qp *ud = shared->ud_qps[port];
+
+	if (ud == NULL || ud->send.psn == ud->reported)
+		return false;
+	*next = ud->reported = ud->send.psn;
+	return true;
+}
+
+/* The QP of a NIC; of another program's, it is made here. @return NULL: no memory */
+static struct ud_qp *
+copy_of(struct embedded_shared *shared, uint32_t port)
+{
+	if (shared->ud_qps[port] == NULL)
+		shared->ud_qps[port] = calloc(1, sizeof(struct ud_qp));
+	return shared->ud_qps[port];
+}
+
+int
+embedded_datagram_set_made(struct embedded_shared *shared, uint32_t port, uint32_t next)
+{
+	struct ud_qp *ud = copy_of(shared, port);
+
+	if (ud == NULL)
+		return -ENOMEM;
+	atomic_store_explicit(&ud->next, next & PSN_MASK, memory_order_release);
+	return 0;
+}
+
 /* As if the sender had made it here. PSNs follow each other: they count how old those before are. */
 int
 embedded_datagram_put(struct embedded_shared *shared, const struct pkt *p, const uint8_t *bytes, size_t size)
 {
 	const struct flow_slot *slot = &shared->slots[p->flow];
-	struct ud_qp **ud = &shared->ud_qps[p->flags & PKT_REVERSE ? slot->dst_port : slot->src_port];
+	struct ud_qp *ud = copy_of(shared, p->flags & PKT_REVERSE ? slot->dst_port : slot->src_port);
 	struct ud_contents *kept;
 	uint32_t next = (p->psn + 1) & PSN_MASK;
 
-	if (*ud == NULL)
-		*ud = calloc(1, sizeof(**ud));
-	if (*ud == NULL)
+	if (ud == NULL)
 		return -ENOMEM;
-	kept = &(*ud)->sent[p->psn % UD_SENT_SLOTS];
+	kept = &ud->sent[p->psn % UD_SENT_SLOTS];
 	if (!ud_qp_sent(p) || size != sizeof(*kept))
 		return -EPROTO;
 	memcpy(kept, bytes, size);
 	if (kept->bytes > DEVICE_UD_BYTES)
 		return -EPROTO;
-	if (((next - atomic_load_explicit(&(*ud)->next, memory_order_relaxed)) & PSN_MASK) <= PSN_MASK / 2)
-		atomic_store_explicit(&(*ud)->next, next, memory_order_release);
+	if (((next - atomic_load_explicit(&ud->next, memory_order_relaxed)) & PSN_MASK) <= PSN_MASK / 2)
+		atomic_store_explicit(&ud->next, next, memory_order_release);
 	return 0;
 }
 

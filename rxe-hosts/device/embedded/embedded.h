@@ -68,6 +68,14 @@ void embedded_describe(const struct embedded_shared *shared, const struct roce_p
 size_t embedded_datagram_get(const struct embedded_shared *shared, const struct pkt *p, uint8_t *bytes);
 /* @return 0, -ENOMEM, or -EPROTO: they are no contents of this packet */
 int embedded_datagram_put(struct embedded_shared *shared, const struct pkt *p, const uint8_t *bytes, size_t size);
+/*
+ * How many datagrams a NIC has made decides which contents have expired: the copies in another program expire with those
+ * of the sender. Between windows.
+ * @param port  global id of a NIC. @return whether it has made any since the last call. @param next  PSN of its next one
+ */
+bool embedded_datagram_made(struct embedded_shared *shared, uint32_t port, uint32_t *next);
+/* The same of a NIC of another program, before the next window. @return 0 or -ENOMEM */
+int embedded_datagram_set_made(struct embedded_shared *shared, uint32_t port, uint32_t next);
 
 /* What the transport of a host went through. */
 struct embedded_counters {

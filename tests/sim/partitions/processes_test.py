@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """One run in virtual time over several processes: whatever their number, its files are those of one program; one that dies
 or is stopped ends all of them, and what was recorded is diagnosed."""
+import contextlib
 import json
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import time
 
@@ -34,6 +36,16 @@ faults = ( { kind = "pfc-storm"; port = "l1:1"; start = "120us"; duration = "100
 routing = { convergence = "60us"; };
 limits = { virtual_time = "2ms"; };
 """
+# Two cables delay the datagrams of agents for as long as these make some hundreds more, most of which never reach the other
+# process.
+BUSY_AGENTS = """
+topology = { kind = "rail"; hosts = 8; nics = 2; hosts_per_group = 4; spines = 2; rate = "100Gbps"; delay = "1us"; };
+pingmesh = { enabled = true; time_factor = 0.0001; duration = "8ms"; };
+partitions = ( { names = [ "g0r0", "h0", "h1", "h2", "h3" ]; },
+               { names = [ "g0r1", "s0", "s1", "g1r0", "g1r1", "h4", "h5", "h6", "h7" ]; } );
+faults = ( { kind = "delay"; port = "g0r0:5"; extra = "900us"; start = "1ms"; duration = "4ms"; },
+           { kind = "delay"; port = "g1r0:6"; extra = "900us"; start = "1ms"; duration = "4ms"; } );
+"""
 SPREAD = ("ecmp", "random", "round-robin", "flowlet", "adaptive")
 # Long enough to be ended by others.
 LONG = """
@@ -60,7 +72,7 @@ def contents(run, name):
 
 
 def compare(name, scenario, processes, *args, lcores=1):
-    """Over each of these numbers of processes."""
+    """Over each of these numbers of processes. @return the run of one"""
     one = dpswitch(scenario, *args)
     for count in processes:
         run = rocelab(scenario, "--processes", str(count), "--lcores", str(lcores), *args, expect=None)
@@ -73,6 +85,7 @@ def compare(name, scenario, processes, *args, lcores=1):
               f"{name}, {count} processes: the same windows", (run.run["windows"], one.run["windows"]))
         crossed = run.run["partition"]
         check(crossed["frames_in"] > 0 and crossed["frames_out"] > 0, f"{name}, {count} processes: frames cross", crossed)
+    return one
 
 
 def is_left_out(path):
@@ -97,6 +110,14 @@ def faults():
         compare(f"faults, {kind}", scenario_file(FAULTS % kind), (2, 3))
     if cpus() >= 2:
         compare("faults, two lcores each", scenario_file(FAULTS % SPREAD[-1]), (2,), lcores=2)
+
+
+def busy_agents():
+    """Contents of datagrams expire by what their sender has made since, wherever they are."""
+    one = compare("busy agents", scenario_file(BUSY_AGENTS), (2,))
+    with contextlib.closing(sqlite3.connect(one.dir / "run.sqlite")) as store:
+        expired = store.execute("SELECT sum(packets) FROM drops WHERE reason = 'datagram_expired'").fetchone()[0] or 0
+    check(expired > 100, "busy agents: contents expire", expired)
 
 
 def started(count):
@@ -251,6 +272,7 @@ if "no Open MPI" in without.stderr:
     skip("this build has no Open MPI")
 scenarios()
 faults()
+busy_agents()
 refusals()
 by_mpirun()
 two_machines()

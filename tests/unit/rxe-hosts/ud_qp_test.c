@@ -297,6 +297,47 @@ a_window_makes_so_many(void **state)
 	}
 }
 
+/* Another program keeps a copy of one datagram, and none of those that follow: it expires there with the sender's. */
+static void
+a_copy_expires_with_its_sender(void **state)
+{
+	struct datagram datagram = { .contents = "x", .bytes = 1, .type = PKT_UD, .qpn = 1 };
+	uint32_t port, next, kept = 0, made = 1;
+	uint8_t bytes[EMBEDDED_DATAGRAM_BYTES];
+	struct embedded_shared *copy;
+	struct err err = { 0 };
+	struct host *host;
+	struct pkt one, p;
+
+	(void)state;
+	datagram.flow = rig_flow(&rig, 0, 0);
+	rig_start(&rig);
+	open_qp(0, 1);
+	host = (struct host *)rig.hosts[0].node;
+	port = rig.topo.nodes[0].first_port;
+	copy = embedded_shared_create(&rig.topo, &rig.table, &err);
+	assert_non_null(copy);
+	assert_false(embedded_datagram_made(rig.shared, port, &next));
+	assert_int_equal(ud_qp_make(host, &host->nics[0], &datagram, &one), 0);
+	rig_run(&rig, PS_PER_US);
+	assert_int_equal(embedded_datagram_put(copy, &one, bytes, embedded_datagram_get(rig.shared, &one, bytes)), 0);
+	for (uint32_t window = 1; window < 30; window++) {
+		bool is_kept = ud_contents_of(rig.shared, &one, rig.window.index + 1) != NULL;
+
+		if (embedded_datagram_made(rig.shared, port, &next))
+			assert_int_equal(embedded_datagram_set_made(copy, port, next), 0);
+		assert_false(embedded_datagram_made(rig.shared, port, &next));
+		assert_int_equal(is_kept, made <= UD_SENT_SLOTS - UD_WINDOW_SLOTS);
+		assert_int_equal(ud_contents_of(copy, &one, rig.window.index + 1) != NULL, is_kept);
+		kept += is_kept;
+		rig_run(&rig, (window + 1) * PS_PER_US);
+		for (uint32_t i = 0; i < 50; i++, made++)
+			assert_int_equal(ud_qp_make(host, &host->nics[0], &datagram, &p), 0);
+	}
+	assert_in_range(kept, 10, 20);
+	embedded_shared_destroy(copy);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 UNIT_TEST(ud_qp)
@@ -310,6 +351,7 @@ UNIT_TEST(ud_qp)
 		T(what_is_too_old_is_counted),
 		T(contents_are_kept_for_so_many),
 		T(a_window_makes_so_many),
+		T(a_copy_expires_with_its_sender),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
