@@ -38,7 +38,7 @@ struct batch {
 struct run_store {
 	struct outfile out;
 	sqlite3 *db;
-	sqlite3_stmt *inserts[STORE_TABLES]; /* of a row */
+	sqlite3_stmt *inserts[STORE_TABLES]; /* of a row; NULL: none has been written yet */
 	struct batch batches[STORE_TABLES];  /* the writing thread's own */
 	uint32_t columns[STORE_TABLES];
 	_Atomic int error; /* the first stays; written by whichever thread writes, read by any */
@@ -125,6 +125,15 @@ prepare_insert(struct run_store *store, enum store_table table, uint32_t rows)
 	return insert;
 }
 
+/* Most tables of a short run stay empty. @return NULL after a failure */
+static sqlite3_stmt *
+insert_into(struct run_store *store, enum store_table table)
+{
+	if (store->inserts[table] == NULL)
+		store->inserts[table] = prepare_insert(store, table, 1);
+	return store->inserts[table];
+}
+
 /* ---- the thread ---- */
 
 static void
@@ -165,7 +174,8 @@ write_rest(struct run_store *store)
 		uint32_t columns = store->columns[table];
 
 		for (uint32_t row = 0; row < batch->rows && run_store_errno(store) == 0; row++)
-			write_cells(store, store->inserts[table], batch->cells + row * columns, columns);
+			write_cells(store, insert_into(store, (enum store_table)table), batch->cells + row * columns,
+				    columns);
 		batch->rows = 0;
 	}
 }
@@ -258,7 +268,6 @@ make_table(struct run_store *store, enum store_table table)
 	}
 	snprintf(sql + at, sizeof(sql) - at, ")");
 	run_sql(store, sql);
-	store->inserts[table] = prepare_insert(store, table, 1);
 }
 
 static void
@@ -360,7 +369,7 @@ run_store_settle(struct run_store *store)
 void
 run_store_row(struct run_store *store, enum store_table table, const struct store_cell *cells)
 {
-	sqlite3_stmt *insert = store->inserts[table];
+	sqlite3_stmt *insert;
 
 	assert(!store->started);
 	if (run_store_errno(store) != 0)
@@ -369,6 +378,9 @@ run_store_row(struct run_store *store, enum store_table table, const struct stor
 		snapshot_row(store->snapshot, table, cells);
 		return;
 	}
+	insert = insert_into(store, table);
+	if (insert == NULL)
+		return;
 	for (int i = 0; i < (int)store->columns[table]; i++)
 		switch (cells[i].type) {
 		case STORE_CELL_NULL:

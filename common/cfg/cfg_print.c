@@ -289,23 +289,23 @@ cfg_print(const struct cfg *cfg, const struct cfg_known *known, size_t count, FI
 	return rc;
 }
 
-/* "PATH=VALUE" of every key at a node and below it. @return 0, -ENOMEM, or what each() returned */
-static int
-each_setting(const struct cfg_node *node, int (*each)(void *ctx, const char *setting), void *ctx)
-{
-	bool is_value = node->type == CFG_NODE_ARRAY || is_scalar(node);
-	char path[CFG_MAX_PATH], *setting = NULL;
+/* Where settings are printed to, one after the other. */
+struct setting_printer {
+	FILE *to; /* of text */
+	char *text;
 	size_t size;
-	FILE *to;
-	int rc = 0;
+	int (*each)(void *ctx, const char *setting);
+	void *ctx;
+};
 
-	for (size_t i = 0; i < node->nkids && !is_value && rc == 0; i++)
-		rc = each_setting(node->kids[i], each, ctx);
-	if (!is_value)
-		return rc;
-	to = open_memstream(&setting, &size);
-	if (to == NULL)
-		return -ENOMEM;
+/* "PATH=VALUE" of a key. @return 0, -ENOMEM, or what each() returned */
+static int
+print_setting(struct setting_printer *printer, const struct cfg_node *node)
+{
+	char path[CFG_MAX_PATH];
+	FILE *to = printer->to;
+
+	rewind(to);
 	fprintf(to, "%s=%s", cfg_node_path(node, path), node->type == CFG_NODE_ARRAY ? "[" : "");
 	if (is_scalar(node))
 		print_scalar(node, to);
@@ -314,8 +314,20 @@ each_setting(const struct cfg_node *node, int (*each)(void *ctx, const char *set
 		print_scalar(node->kids[i], to);
 	}
 	fputs(node->type == CFG_NODE_ARRAY ? "]" : "", to);
-	rc = fclose(to) == 0 ? each(ctx, setting) : -ENOMEM;
-	free(setting);
+	fputc('\0', to); /* a longer one may have been there */
+	return fflush(to) == 0 ? printer->each(printer->ctx, printer->text) : -ENOMEM;
+}
+
+/* Of every key at a node and below it. */
+static int
+each_setting(struct setting_printer *printer, const struct cfg_node *node)
+{
+	int rc = 0;
+
+	if (node->type == CFG_NODE_ARRAY || is_scalar(node))
+		return print_setting(printer, node);
+	for (size_t i = 0; i < node->nkids && rc == 0; i++)
+		rc = each_setting(printer, node->kids[i]);
 	return rc;
 }
 
@@ -323,13 +335,19 @@ int
 cfg_settings(const struct cfg *cfg, const struct cfg_known *known, size_t count, const char *group,
 	     int (*each)(void *ctx, const char *setting), void *ctx)
 {
+	struct setting_printer printer = { .each = each, .ctx = ctx };
 	const struct cfg_node *node;
 	struct cfg copy;
 	int rc = copy_filled(cfg, known, count, &copy);
 
 	node = rc == 0 ? (group != NULL ? cfg_node_kid(copy.root, group) : copy.root) : NULL;
-	if (node != NULL)
-		rc = each_setting(node, each, ctx);
+	if (node != NULL) {
+		printer.to = open_memstream(&printer.text, &printer.size);
+		rc = printer.to != NULL ? each_setting(&printer, node) : -ENOMEM;
+	}
+	if (printer.to != NULL)
+		fclose(printer.to);
+	free(printer.text);
 	cfg_node_destroy(copy.root);
 	return rc;
 }
