@@ -22,7 +22,7 @@ class Kind:
 
 
 KINDS = {
-    'scenario': Kind('random runs, again on two lcores, from effective.cfg and from the recording', whole_runs.run, 10),
+    'scenario': Kind('random runs, again on two lcores or over two processes, from effective.cfg and from the recording', whole_runs.run, 10),
     'clean': Kind('fabrics without a fault, on which no system finds one', clean.run, 10),
     'command': Kind('paths, systems side by side, captures and blame of random scenarios', commands.run, 4),
     'recording': Kind('recordings with something changed', recordings.run, 100),

@@ -48,15 +48,18 @@ class Ended:
 class Started:
     """A running program, in a separate session, its output in files of the case's folder."""
 
-    def __init__(self, case, args, preexec=None):
+    def __init__(self, case, args, preexec=None, leaks=True):
         self.line = shlex.join(map(str, args))
         case.note(self.line)
         number = len(case.output)
         self.paths = [case.folder / f'{number}.{stream}' for stream in ('stdout', 'stderr')]
         with open(self.paths[0], 'wb') as stdout, open(self.paths[1], 'wb') as stderr:
             self.began_s = time.monotonic()
+            environment = {**os.environ, **SANITIZERS}
+            if not leaks:
+                environment['ASAN_OPTIONS'] = environment['ASAN_OPTIONS'].replace('detect_leaks=1', 'detect_leaks=0')
             self.process = subprocess.Popen([str(arg) for arg in args], stdin=subprocess.DEVNULL, stdout=stdout,
-                                            stderr=stderr, start_new_session=True, env={**os.environ, **SANITIZERS},
+                                            stderr=stderr, start_new_session=True, env=environment,
                                             preexec_fn=self.prepare(preexec))
         self.pid = self.process.pid
         self.fd = os.pidfd_open(self.pid)
@@ -123,9 +126,9 @@ class Programs:
                 also()
         return prepare
 
-    def run(self, case, *args, codes=DOCUMENTED, within_s=STALL_LIMIT_S, preexec=None):
-        """Runs a program to its end. @param codes  that it may end with"""
-        ended = Started(case, args, preexec).end(within_s)
+    def run(self, case, *args, codes=DOCUMENTED, within_s=STALL_LIMIT_S, preexec=None, leaks=True):
+        """Runs a program to its end. @param codes  that it may end with; leaks  a sanitizer looks for them"""
+        ended = Started(case, args, preexec, leaks).end(within_s)
         if ended.code not in codes:
             raise Failure(f'exit code {ended.code}, not one of {codes}: {ended.output}')
         return ended

@@ -7,6 +7,9 @@ import scenarios
 from case import Failure, Refused
 
 SAME = ('records.bin', 'steps.csv', 'truth.json')
+# Of the cases: each window costs two processes a message, and on a busy machine a nap.
+OVER_PROCESSES = 0.2
+PROCESSES_LIMIT_S = 480
 
 
 def again(case, run):
@@ -24,6 +27,22 @@ def again(case, run):
         for name in SAME:
             case.check(filecmp.cmp(out / name, case.folder / 'run' / name, shallow=False),
                        f'another {name} on {number} lcores from effective.cfg')
+
+
+def over_processes(case, run):
+    """effective.cfg gives the same recording over two processes, unless these are refused."""
+    programs, out = case.programs, case.folder / 'processes'
+    # Open MPI keeps allocations to the end.
+    ended = programs.run(case, programs.rocelab, 'run', case.folder / 'run' / 'effective.cfg', '--processes', 2, '--out', out,
+                         within_s=PROCESSES_LIMIT_S, leaks=False)
+    if ended.code in (2, 3):  # a system that needs one process, one switch, a build without Open MPI
+        case.check(ended.stderr.strip(), 'two processes are refused without a word', ended.output)
+        return
+    other = checks.parsed(out / 'run.json')
+    case.check((other['end_reason'], other['digest']) == (run['end_reason'], run['digest']), 'another digest over two processes',
+               (run['end_reason'], run['digest'], other['end_reason'], other['digest'], ended.output))
+    for name in SAME:
+        case.check(filecmp.cmp(out / name, case.folder / 'run' / name, shallow=False), f'another {name} over two processes')
 
 
 def diagnosed_again(case, out):
@@ -46,4 +65,6 @@ def run(case):
     if (ended.code == 0) != (run_json['end_reason'] == 'complete'):
         raise Failure(f'exit code {ended.code} of a run that ended by {run_json["end_reason"]}: {ended.output}')
     again(case, run_json)
+    if case.rng.random() < OVER_PROCESSES:
+        over_processes(case, run_json)
     diagnosed_again(case, out)
