@@ -21,6 +21,8 @@
 
 #define CIRCLE_SHOWN 12 /* ports of a circle by name */
 
+#define TEXT_MORE 64
+
 struct checking {
 	const struct emulation *emulation;
 	const struct scenario *sc;
@@ -44,6 +46,16 @@ add(struct checking *c, const char *check, bool inert, const char *fmt, ...)
 	vsnprintf(f->text, sizeof(f->text), fmt, ap);
 	va_end(ap);
 	return f;
+}
+
+/* @return the end of a finding's text, of count ports as its first one; "": there are none */
+static const char *
+further_ports(uint32_t count, char text[TEXT_MORE])
+{
+	text[0] = '\0';
+	if (count != 0)
+		snprintf(text, TEXT_MORE, "; so it is at %u more port%s", count, count == 1 ? "" : "s");
+	return text;
 }
 
 /*
@@ -311,7 +323,7 @@ check_headroom(struct checking *c)
 	const struct switch_pfc_params *rows;
 	uint32_t worst = TOPO_NONE, count = 0;
 	uint64_t worst_row = 0, worst_needed = 0;
-	char port[64], rate[32], delay[32], path[CFG_WHERE_PATH];
+	char port[64], more[TEXT_MORE], rate[32], delay[32], path[CFG_WHERE_PATH];
 	size_t index = 0, worst_index = 0;
 	struct preflight_finding *f;
 
@@ -339,10 +351,10 @@ check_headroom(struct checking *c)
 		return 0;
 	f = add(c, "headroom-short", false,
 		"the row of switch.pfc.headrooms for %s (%s, %s) has %" PRIu64 " B and is short by %" PRIu64
-		" KiB: the cable needs %" PRIu64 " B, which it has here; so are those of %u more ports",
+		" KiB: the cable needs %" PRIu64 " B, which it has here%s",
 		topo_port_name(topo, worst, port), units_format_rate(topo->ports[worst].rate_bps, rate, sizeof(rate)),
 		units_format_time(topo->ports[worst].delay_ps, delay, sizeof(delay)), worst_row,
-		(worst_needed - worst_row + 1023) / 1024, worst_needed, count - 1);
+		(worst_needed - worst_row + 1023) / 1024, worst_needed, further_ports(count - 1, more));
 	rows = &switch_settings_at(&c->sc->switches, topo, worst)->pfc;
 	if (!cfg_has(&rows->where, "headrooms")) /* a profile's */
 		snprintf(f->remedy, sizeof(f->remedy), "--set switch.pfc.headroom=%" PRIu64, worst_needed);
@@ -670,14 +682,14 @@ report_lossy_port(struct checking *c, const struct unfit *unfit)
 {
 	const struct switch_settings *settings = switch_settings_at(&c->sc->switches, c->sc->topo, unfit->port);
 	const struct flow *flow = &c->sc->plan->flows.flows[unfit->flow];
-	char port[64], path[CFG_WHERE_PATH];
+	char port[64], more[TEXT_MORE], path[CFG_WHERE_PATH];
 	struct preflight_finding *f;
 
 	f = add(c, "lossy-port", false,
 		"data of %s to %s in class %u, which has PFC elsewhere, enters %s, where it has none: what does not fit is "
-		"lost; so it is at %u more ports",
+		"lost%s",
 		c->sc->topo->nodes[flow->src_node].name, c->sc->topo->nodes[flow->dst_node].name, flow->prio,
-		topo_port_name(c->sc->topo, unfit->port, port), unfit->count - 1);
+		topo_port_name(c->sc->topo, unfit->port, port), further_ports(unfit->count - 1, more));
 	cfg_where_path(&settings->pfc.where, path);
 	if (!settings->pfc.enabled)
 		snprintf(f->remedy, sizeof(f->remedy), "--set %.150s.enabled=true", path);
@@ -694,14 +706,15 @@ report_mtu(struct checking *c, const struct unfit *unfit)
 							    ->rules[c->sc->topo->ports[unfit->port].index]
 							    .max_wire_bytes;
 	uint32_t fits = IBTA_MOST_MTU;
-	char port[64];
+	char port[64], more[TEXT_MORE];
 	struct preflight_finding *f;
 
 	f = add(c, "mtu-short", false,
 		"frames of %s to %s have %u B on the wire, %u B more than the MTU of %s lets pass (mtu %" PRIu64
-		"): they are dropped there; so it is at %u more ports",
+		"): they are dropped there%s",
 		c->sc->topo->nodes[flow->src_node].name, c->sc->topo->nodes[flow->dst_node].name, c->sc->mtu_frame_bytes,
-		lacking, topo_port_name(c->sc->topo, unfit->port, port), settings->mtu_bytes, unfit->count - 1);
+		lacking, topo_port_name(c->sc->topo, unfit->port, port), settings->mtu_bytes,
+		further_ports(unfit->count - 1, more));
 	while (fits > IBTA_LEAST_MTU && fits + lacking > c->sc->roce.mtu_bytes)
 		fits /= 2;
 	snprintf(f->remedy, sizeof(f->remedy), "--set host.mtu=%u", fits);
@@ -715,24 +728,22 @@ report_map(struct checking *c, const struct unfit *unfit, bool lost)
 	const struct switch_settings *settings = switch_settings_at(&c->sc->switches, c->sc->topo, unfit->port);
 	const struct flow *flow = &c->sc->plan->flows.flows[unfit->flow];
 	uint8_t class = switch_class_of(c->emulation->switches[at->node], at->index, flow);
-	char port[64], path[CFG_WHERE_PATH], rows[128] = "";
+	char port[64], more[TEXT_MORE], path[CFG_WHERE_PATH], rows[128] = "";
 	struct preflight_finding *f;
 
 	topo_port_name(c->sc->topo, unfit->port, port);
 	if (lost)
 		f = add(c, "class-map-lossy", false,
 			"data of %s to %s is in class %u, which has PFC; class_map at %s leads it into class %u, which has "
-			"none: "
-			"what does not fit is lost; so it is at %u more ports",
+			"none: what does not fit is lost%s",
 			c->sc->topo->nodes[flow->src_node].name, c->sc->topo->nodes[flow->dst_node].name, flow->prio, port,
-			class, unfit->count - 1);
+			class, further_ports(unfit->count - 1, more));
 	else
 		f = add(c, "class-map-differs", false,
 			"data of %s to %s enters %s in class %u by its class_map, and waits in another class in front of "
-			"it: a "
-			"PAUSE of class %u does not hold it back, and what does not fit is lost; so it is at %u more ports",
+			"it: a PAUSE of class %u does not hold it back, and what does not fit is lost%s",
 			c->sc->topo->nodes[flow->src_node].name, c->sc->topo->nodes[flow->dst_node].name, port, class,
-			class, unfit->count - 1);
+			class, further_ports(unfit->count - 1, more));
 	/* The other rows stay. */
 	for (uint32_t p = 1; p < SWITCH_CLASSES; p++)
 		if (p != flow->prio && settings->class_of[p] != p)
@@ -938,9 +949,38 @@ check_oversubscription(struct checking *c)
 	return 0;
 }
 
+/* A watchdog watches queues of classes with PFC. */
+static int
+check_watchdog(struct checking *c)
+{
+	const struct topo *topo = c->sc->topo;
+	const struct switch_settings *first = NULL;
+	char path[CFG_WHERE_PATH];
+	struct preflight_finding *f;
+
+	for (uint32_t p = 0; p < topo->nports; p++) {
+		const struct switch_settings *settings;
+
+		if (topo->nodes[topo->ports[p].node].kind != TOPO_SWITCH)
+			continue;
+		settings = switch_settings_at(&c->sc->switches, topo, p);
+		if (settings->watchdog.enabled && settings->pfc.enabled)
+			return 0;
+		if (settings->watchdog.enabled && first == NULL)
+			first = settings;
+	}
+	if (first == NULL)
+		return 0;
+	f = add(c, "watchdog-idle", false,
+		"a PFC watchdog is enabled, and no port that has one has PFC: it watches nothing");
+	cfg_where_path(&first->pfc.where, path);
+	snprintf(f->remedy, sizeof(f->remedy), "--set %.150s.enabled=true", path);
+	return 0;
+}
+
 static int (*const checks[])(struct checking *c) = {
-	check_ecn,   check_headroom, check_buffer,           check_pools, check_timer, check_classes,
-	check_ports, check_circles,  check_oversubscription,
+	check_ecn,   check_headroom, check_buffer,           check_pools,    check_timer, check_classes,
+	check_ports, check_circles,  check_oversubscription, check_watchdog,
 };
 
 int

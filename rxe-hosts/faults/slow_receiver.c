@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A host that takes in less than its line carries: as its memory, or the program there, admits. It sends as before. */
 #include "common/array.h"
+#include "common/units.h"
 #include "rxe-hosts/faults/host_faults.h"
 
 struct slow_receiver {
@@ -29,6 +30,20 @@ static const struct cfg_table table = {
 };
 #undef S
 
+static int
+resolve(void *params, const struct topo *topo, struct err *err)
+{
+	const struct slow_receiver *fault = params;
+	char given[32], most[32];
+	int rc = fault_at_nic_resolve(params, topo, err);
+
+	if (rc != 0 || fault->rate_bps < topo->ports[fault->at.port_id].rate_bps)
+		return rc;
+	return cfg_fail(&fault->at.common.where, "rate", err, "%s is no less than the line's %s: nothing would wait",
+			units_format_rate(fault->rate_bps, given, sizeof(given)),
+			units_format_rate(topo->ports[fault->at.port_id].rate_bps, most, sizeof(most)));
+}
+
 static void
 set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
 {
@@ -46,7 +61,7 @@ const struct fault_ops fault_slow_receiver = {
 	.symptoms = (const char *const[]){ "pfc-storm", "high-rtt", NULL },
 	.example = "kind = \"slow-receiver\"; port = \"h0:1\"; rate = \"20Gbps\";",
 	.table = &table,
-	.resolve = fault_at_nic_resolve,
+	.resolve = resolve,
 	.check = fault_at_nic_check,
 	.set = set,
 	.target = fault_at_port_target,

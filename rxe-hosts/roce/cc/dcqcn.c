@@ -93,6 +93,9 @@ prepare(struct cc_params *params, struct err *err)
 	if (own->min_rate_bps == 0)
 		return err_set(err, -EINVAL, "%s:%d: host.dcqcn.min_rate must be above 0", own->where.file,
 			       own->where.line);
+	if (own->cnp_scope == CNP_OF_PORT && own->echo != CC_ECHO_CNP)
+		return err_set(err, -EINVAL, "%s:%d: host.dcqcn.cnp_scope = \"port\" needs echo = \"cnp\"", own->where.file,
+			       own->where.line);
 	params->echo = (enum cc_echo)own->echo;
 	params->cnp_interval_ps = own->cnp_interval_ps;
 	params->cnp_of_port = own->cnp_scope == CNP_OF_PORT;

@@ -235,12 +235,25 @@ single_ports_that_do_not_fit(void **state)
 	expect(TWO_TO_ONE, "--set 'switches.[0].names=[ \"s\" ]' --set switches.[0].pfc.enabled=false", "lossy-port", false,
 	       "data of a to c in class 3, which has PFC elsewhere, enters s:1, where it has none: what does not fit is "
 	       "lost; "
-	       "so it is at 1 more ports");
+	       "so it is at 1 more port");
 	expect(TWO_TO_ONE, "--set 'ports.[0].names=[ \"s:2\" ]' --set 'ports.[0].pfc.priorities=[ \"4\" ]'", "lossy-port",
 	       false, "enters s:2");
 	expect(TWO_TO_ONE, "--set 'ports.[0].names=[ \"s:3\" ]' --set ports.[0].mtu=1000", "mtu-short", false,
 	       "more than the MTU of s:3 lets pass (mtu 1000)");
 	expect_none(TWO_TO_ONE, "--set 'ports.[0].names=[ \"s:3\" ]' --set ports.[0].mtu=1500 --set host.cc=none");
+}
+
+static void
+a_watchdog_without_pfc(void **state)
+{
+	(void)state;
+	expect(TWO_TO_ONE, "--set switch.pfc.enabled=false --set switch.watchdog.enabled=true", "watchdog-idle", false,
+	       "no port that has one has PFC");
+	expect(TWO_TO_ONE,
+	       "--set 'ports.[0].names=[ \"s:1\" ]' --set ports.[0].watchdog.enabled=true --set "
+	       "ports.[0].pfc.enabled=false",
+	       "watchdog-idle", false, "it watches nothing");
+	expect_none(TWO_TO_ONE, "--set switch.watchdog.enabled=true");
 }
 
 static void
@@ -250,7 +263,7 @@ class_maps_that_lead_astray(void **state)
 	expect(TWO_TO_ONE, "--set 'switch.class_map=[ \"24:1\", \"40:4\" ]'", "class-map-lossy", false,
 	       "data of a to c is in class 3, which has PFC; class_map at s:1 leads it into class 1, which has none: what "
 	       "does "
-	       "not fit is lost; so it is at 1 more ports");
+	       "not fit is lost; so it is at 1 more port");
 	expect(TWO_TO_ONE,
 	       "--set 'switch.pfc.priorities=[ \"3\", \"4\" ]' --set 'ports.[0].names=[ \"s:2\" ]' --set "
 	       "'ports.[0].class_map=[ \"24:4\" ]'",
@@ -340,6 +353,7 @@ UNIT_TEST(preflight)
 		cmocka_unit_test(data_in_a_lossy_class),
 		cmocka_unit_test(single_ports_that_do_not_fit),
 		cmocka_unit_test(class_maps_that_lead_astray),
+		cmocka_unit_test(a_watchdog_without_pfc),
 		cmocka_unit_test(buffers_in_a_circle),
 		cmocka_unit_test(more_hosts_than_uplinks),
 	};
