@@ -58,17 +58,18 @@ write_case(const struct hw_study *study, const struct run *run, struct err *err)
 	return outfile_close(&out, 0, err);
 }
 
-/* A run of the same case: not one of another duration in the same folder. */
+/* A run of the same case: not one of another duration in the same folder, or one that was interrupted. */
 static bool
 is_there(const struct hw_study *study, const struct run *run)
 {
+	struct err why = { "" };
 	char path[PATH_MAX + 64], *text = NULL, have[8192];
 	size_t length = 0, read = 0;
 	FILE *file = open_memstream(&text, &length), *kept;
 	bool same = false;
 
-	path_of(study, run, RUN_SUMMARY, path);
-	if (file == NULL || access(path, R_OK) != 0) {
+	path_of(study, run, "", path);
+	if (file == NULL || job_check(path, ".", JOB_DONE, &why) < 0) {
 		if (file != NULL)
 			fclose(file);
 		free(text);
@@ -196,9 +197,10 @@ list_runs(struct hw_study *study, struct work *work, struct err *err)
 	work->runs = calloc((size_t)HW_MAX_EXPERIMENTS * HW_MAX_ROWS * study->seeds, sizeof(*work->runs));
 	if (work->runs == NULL)
 		return err_set(err, -ENOMEM, "out of memory for %u seeds", study->seeds);
-	for (uint32_t e = 0; e < hw_nexperiments; e++)
-		for (uint32_t r = 0; study->asked[e] && r < hw_experiments[e].nrows; r++)
-			for (uint32_t s = 0; s < study->seeds; s++)
+	/* Seed by seed: one that is interrupted has all rows. */
+	for (uint32_t s = 0; s < study->seeds; s++)
+		for (uint32_t e = 0; e < hw_nexperiments; e++)
+			for (uint32_t r = 0; study->asked[e] && r < hw_experiments[e].nrows; r++)
 				work->runs[work->count++] = (struct run){
 					.experiment = &hw_experiments[e],
 					.of = { &hw_experiments[e].rows[r], study->first + s, study->duration_us },

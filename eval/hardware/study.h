@@ -24,7 +24,9 @@ struct hw_transport {
 	const char *doc;
 	const char *cc; /* host.cc */
 	uint32_t qps;
-	bool sprayed; /* by packet, adaptive, with selective repeat */
+	bool sprayed;     /* by packet, adaptive, with selective repeat */
+	const char *host; /* further keys of host, and of switch, in place of the profiles'; NULL: none */
+	const char *sw;
 };
 
 struct hw_row {
@@ -65,7 +67,7 @@ extern const uint32_t hw_nexperiments;
 void hw_write(const struct hw_experiment *experiment, const struct hw_case *of, FILE *file);
 
 #define HW_MAX_SEEDS 1000
-#define HW_MAX_ROWS 16
+#define HW_MAX_ROWS 48
 
 /* All values of a row: of its runs one after the other. */
 struct hw_result {

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """rocelab eval hardware: published rows beside ours, senders that keep their links busy, runs that are kept."""
+import importlib.machinery
+import importlib.util
 import json
 import os
 
-from harness import ROCELAB, check, command, scratch
+from harness import ROCELAB, SOURCE, check, command, scratch
 
 
 def study(out, *args, expect=0):
@@ -39,4 +41,25 @@ study(out, *args)
 check(all(path.stat().st_mtime_ns == at for path, at in made.items()), "kept runs are not made again")
 os.unlink(next(iter(made)))
 check(study(out, *args).stdout == reported, "what is missing is made again, and is the same")
+cut = next(iter(made))
+cut.write_text(json.dumps({**json.loads(cut.read_text()), "end_reason": "interrupt"}))
+check(study(out, *args).stdout == reported and json.loads(cut.read_text())["end_reason"] == "limit", "so is one that was interrupted")
+
+out = scratch()
+reported = study(out, "links", "--seeds", 1, "--duration", 4).stdout
+links = rows_of(json.loads((out / "hardware.json").read_text()), "links")
+check(all(0 < row["values"][0] <= 100 for row in links.values()), "links that fail leave something, and no more than they carry", links)
+case = (out / "links" / "sprayed" / "1" / "case.cfg").read_text()
+check('port = "l0:5"; start = "1000us"' in case and 'port = "l0:7"; start = "3000us"' in case and 'timeout = "67us"' in case,
+      "a cut each quarter; the timeout is scaled as it is", case)
+check("scaled" in reported, "and the table states that times are scaled", reported)
+
+# Tables of the page are of these experiments: senders, and what is published.
+loader = importlib.machinery.SourceFileLoader("hardware_tables", str(SOURCE / "scripts/hardware-tables"))
+tables = importlib.util.module_from_spec(importlib.util.spec_from_loader("hardware_tables", loader))
+loader.exec_module(tables)
+page = tables.PAGE.read_text(encoding="utf-8")
+for rows in victim, permutation, links:
+    for row in rows.values():
+        check(tables.identity(row) in page, f"docs/hardware.md: {row['text']}", "scripts/hardware-tables DIR writes it anew")
 check("is no experiment" in study(scratch(), "vitcim", expect=2).stderr, "an unknown experiment is refused")
