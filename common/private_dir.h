@@ -8,6 +8,7 @@
 #include "common/err.h"
 
 #define PRIVATE_DIR_PATTERN "/tmp/rocelab-run-XXXXXX" /* short: a unix socket's path has few characters */
+#define PRIVATE_DIR_FAILED ".failed" /* behind the name of a job's status file: a process other than the first has failed */
 
 struct private_dir {
 	char path[sizeof(PRIVATE_DIR_PATTERN)]; /* "": none */

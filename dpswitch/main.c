@@ -15,6 +15,7 @@
 #include "common/interrupt.h"
 #include "common/log.h"
 #include "common/outfile.h"
+#include "common/private_dir.h"
 #include "common/program.h"
 #include "common/run_files.h"
 #include "common/units.h"
@@ -58,7 +59,9 @@ static const struct argp_option option_table[] = {
 	  "to "
 	  "DIR/" RUN_PARTITIONS "/K",
 	  0 },
-	{ "status", 'W', "FILE", 0, "Write this process's number, and at its end the exit code, to FILE (first process)",
+	{ "status", 'W', "FILE", 0,
+	  "Write this process's number, and at its end the exit code, to FILE (first process); another one that fails "
+	  "makes FILE.failed",
 	  0 },
 	{ "quiet", 'q', NULL, 0, "No progress, no results", 0 },
 	{ "brief", 'b', NULL, 0, "Print results only for verified elements: the analyzer prints the rest", 0 },
@@ -223,11 +226,14 @@ try_port(const struct options *options, struct err *err)
 static void
 write_status(const struct options *options, int code)
 {
+	bool first = options->run.partitions.which == 0;
+	char path[PATH_MAX];
 	FILE *file;
 
-	if (options->status == NULL || !options->run.partitions.processes || options->run.partitions.which != 0)
+	if (options->status == NULL || !options->run.partitions.processes || (!first && code != EXIT_FAILED) ||
+	    snprintf(path, sizeof(path), "%s%s", options->status, first ? "" : PRIVATE_DIR_FAILED) >= PATH_MAX)
 		return;
-	file = fopen(options->status, "we");
+	file = fopen(path, "we");
 	if (file == NULL)
 		return;
 	fprintf(file, "%d\n", (int)getpid());

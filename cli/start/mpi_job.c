@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/log.h"
+#include "common/private_dir.h"
 #include "common/program.h"
 
 /* What begins so is of ours: common/log.h. */
@@ -165,13 +166,17 @@ int
 mpi_job_end(struct mpi_job *job)
 {
 	int pid, code, count = read_status(job, &pid, &code);
+	char failed[sizeof(job->status) + sizeof(PRIVATE_DIR_FAILED)];
 
+	snprintf(failed, sizeof(failed), "%s" PRIVATE_DIR_FAILED, job->status);
 	mpi_job_tend(job);
 	if (job->used != 0)
 		take_line(job);
 	close(job->from);
 	job->from = -1;
 	unlink(job->status);
+	if (count == 2 && code == EXIT_NOT_BEGUN && access(failed, F_OK) == 0)
+		return EXIT_FAILED;
 	if (count == 2)
 		return code;
 	if (count == 1)

@@ -39,5 +39,8 @@ void mpi_job_tend(struct mpi_job *job);
 void mpi_job_interrupt(pid_t pid);
 /* @return the first process, 0: it has not begun */
 pid_t mpi_job_first(const struct mpi_job *job);
-/* mpirun has ended. @return the exit code of the first process, or CHILD_KILLED + SIGKILL: it died */
+/*
+ * mpirun has ended. @return the exit code of the first process; EXIT_FAILED where it did not begin as another one of this
+ * machine had failed; CHILD_KILLED + SIGKILL: it died
+ */
 int mpi_job_end(struct mpi_job *job);

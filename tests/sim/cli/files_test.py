@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import pathlib
+import shutil
 import sqlite3
 import subprocess
 import time
@@ -88,7 +89,9 @@ def whole(folder, name):
     """Each file that is there is one that was written to its end."""
     ends = {"html": "</html>\n", "dot": "}\n", "csv": "\n", "txt": "\n", "cfg": "\n"}
     for path in folder.iterdir():
-        if path.suffix == ".json":
+        if path.is_dir():
+            whole(path, f"{name}, {path.name}")
+        elif path.suffix == ".json":
             json.loads(path.read_text())
         elif path.suffix == ".sqlite":
             check(sqlite3.connect(path).execute("PRAGMA quick_check").fetchall() == [("ok",)], f"{name}: {path.name} is whole")
@@ -101,8 +104,7 @@ def full(name, out, done, why):
     check(done.returncode == 1, f"{name}: exit code 1", (done.returncode, done.stderr))
     check(why in done.stderr, f"{name}: reported with the reason", done.stderr)
     whole(out, name)
-    check(not [path for path in out.iterdir() if path.name.endswith(".new")], f"{name}: nothing half done is left",
-          sorted(out.iterdir()))
+    check(not list(out.rglob("*.new")), f"{name}: nothing half done is left", sorted(out.rglob("*")))
 
 
 def cut_recording(name, out, done, why):
@@ -149,11 +151,14 @@ def full_disk():
     """The same on a file system that is full."""
     mount = 'mount -t tmpfs -o size="$1" tmpfs "$2" || exit 77; out=$2; copy=$3; shift 3; "$@" --out "$out"; code=$?; ' \
             'cp -r "$out/." "$copy"; exit $code'
-    for kib in (4, 24, 64, 140, 200):
-        copy, name = scratch(), f"a disk of {kib} KiB"
+    disks = [(kib, ()) for kib in (4, 24, 64, 140, 200)]
+    if shutil.which("mpirun"):
+        disks += [(kib, ("--processes", "2")) for kib in (8, 40, 200)]
+    for kib, processes in disks:
+        copy, name = scratch(), f"a disk of {kib} KiB {' '.join(processes)}"
         done = subprocess.run(["unshare", "--map-root-user", "--mount", "sh", "-c", mount, "sh", f"{kib}k", str(scratch()),
-                               str(copy), str(ROCELAB), "run", str(SCENARIOS / "incast.cfg")], capture_output=True,
-                              text=True, timeout=STALL_LIMIT_S)
+                               str(copy), str(ROCELAB), "run", str(SCENARIOS / "incast.cfg"), *processes],
+                              capture_output=True, text=True, timeout=STALL_LIMIT_S)
         if done.returncode == 77 or "unshare:" in done.stderr:
             print(f"SKIPPED: {name}: no file system can be mounted here, even in a user namespace: {done.stderr}", flush=True)
             return
