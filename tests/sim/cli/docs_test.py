@@ -68,6 +68,11 @@ def commands():
         of = {kind for kind, text in kinds(f"Kinds of rocelab {name}:").items() if not text.startswith("family")}
         shown = {words[2] for words in lines if words[1] == name} - {"all"}
         check(shown == of, f"docs/running.md has the kinds of rocelab {name}", (shown, of))
+    families = {kind for kind, text in kinds("Kinds of rocelab eval:").items() if text.startswith("family")}
+    for page in PAGES:
+        for named in re.findall(r"\bfamily: ((?:`[^`]+`,? ?)+)", text_of(page)):
+            shown = set(re.findall(r"`([^`]+)`", named))
+            check(shown <= families, f"{page.relative_to(SOURCE)} names families that there are", shown - families)
 
 
 def figures_of_readme():
