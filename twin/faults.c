@@ -387,6 +387,21 @@ delayed_port(const struct twin_model *model, const json_t *finding, uint32_t flo
 	return port;
 }
 
+/* Switches beyond a delay saw foreign flows begin later by it than they did. */
+static void
+begin_before_delay(struct twin_model *model, const struct twin_fault *fault)
+{
+	for (uint32_t f = 0; f < model->nflows; f++) {
+		struct twin_flow *flow = &model->flows[f];
+		bool passed = flow->counted && model->ev->flows[flow->flow].src_port == fault->place;
+
+		for (uint32_t h = 0; h < flow->counted_at && h < flow->hops; h++)
+			passed |= flow->counted && flow->path[h] == fault->place;
+		if (passed)
+			flow->start_ps -= min_u64(flow->start_ps, (uint64_t)fault->strength);
+	}
+}
+
 static void
 infer_delay(struct twin_model *model, const json_t *finding, struct twin_fault *blank)
 {
@@ -396,8 +411,8 @@ infer_delay(struct twin_model *model, const json_t *finding, struct twin_fault *
 	if (blank->place == EV_NONE)
 		return;
 	blank->strength = extra_delay_ps(model, finding, blank->place);
-	if (blank->strength >= PS_PER_NS)
-		add(model, blank);
+	if (blank->strength >= PS_PER_NS && add(model, blank) != NULL)
+		begin_before_delay(model, blank);
 }
 
 static void

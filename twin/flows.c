@@ -2,6 +2,7 @@
 #include "twin/model.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -323,27 +324,86 @@ by_bytes(const void *pa, const void *pb)
 	return a->flow < b->flow ? -1 : 1;
 }
 
-/*
- * Bytes and start of a flow that switches counted from its first packet on. The port with most packets has lost none.
- * @return whether any did
- */
+/* Bytes of a flow that switches counted from its first packet on. The port with most packets has lost none. */
 static bool
 take_counted(const struct evidence *ev, const struct twin_seen *seen, uint32_t index, struct twin_flow *flow)
 {
-	uint64_t packets = 0, first_ps = UINT64_MAX;
+	uint64_t packets = 0;
 
-	for (uint32_t i = seen->first[index]; i != EV_NONE; i = seen->next[i]) {
+	for (uint32_t i = seen->first[index]; i != EV_NONE; i = seen->next[i])
+		packets = max_u64(packets, EV_AT(ev->flows_seen, struct rec_flow_seen, i)->packets);
+	*flow = (struct twin_flow){ .flow = index, .counted = packets != 0, .bytes = packets * ev->run.payload_bytes };
+	return flow->counted;
+}
+
+/* What a switch takes from the end of a packet to its egress's queue, as the head of the stream announces it. */
+static uint64_t
+pipeline_ps(const struct evidence *ev)
+{
+	static const char key[] = "timing.pipeline=\"";
+	uint64_t time_ps = 0;
+
+	for (uint32_t i = 0; i < ev->settings.count; i++) {
+		const struct rec_setting *setting = EV_AT(ev->settings, struct rec_setting, i);
+		char text[REC_SETTING_TEXT + 1];
+
+		snprintf(text, sizeof(text), "%.*s", REC_SETTING_TEXT, setting->text);
+		if (strncmp(text, key, sizeof(key) - 1) != 0)
+			continue;
+		text[strcspn(text + sizeof(key) - 1, "\"") + sizeof(key) - 1] = '\0';
+		if (units_parse_time(text + sizeof(key) - 1, &time_ps) < 0)
+			time_ps = 0;
+	}
+	return time_ps;
+}
+
+/* @return number of hops before a port of the flow's path, flow->hops: it is none of them */
+static uint32_t
+hops_before(const struct twin_flow *flow, uint32_t port)
+{
+	uint32_t h = 0;
+
+	while (h < flow->hops && flow->path[h] != port)
+		h++;
+	return h;
+}
+
+/* From the NIC that sends to the egress of a hop, on an idle path: links, switches, and the packet whole at each. */
+static uint64_t
+transit_ps(const struct evidence *ev, const struct twin_flow *flow, uint32_t hop, uint64_t switch_ps)
+{
+	uint32_t from = ev->flows[flow->flow].src_port;
+	uint64_t sum_ps = 0;
+
+	for (uint32_t h = 0; h <= hop; h++) {
+		const struct ev_port *port = &ev->ports[from];
+
+		sum_ps += port->delay_ps + switch_ps;
+		if (port->rate_bps != 0)
+			sum_ps += (uint64_t)(ev->run.payload_bytes * 8e12 / (double)port->rate_bps);
+		from = flow->path[h];
+	}
+	return sum_ps;
+}
+
+/* When a counted flow began: the first switch on its path that counted it saw its first packet so much later. */
+static void
+find_start(const struct evidence *ev, const struct twin_seen *seen, struct twin_flow *flow, uint64_t switch_ps)
+{
+	uint64_t first_ps = UINT64_MAX, before_ps = ev->ports[ev->flows[flow->flow].src_port].delay_ps;
+
+	flow->counted_at = flow->hops;
+	for (uint32_t i = seen->first[flow->flow]; i != EV_NONE; i = seen->next[i]) {
 		const struct rec_flow_seen *rec = EV_AT(ev->flows_seen, struct rec_flow_seen, i);
 
-		packets = max_u64(packets, rec->packets);
-		first_ps = min_u64(first_ps, rec->first_ps);
+		if (rec->first_ps >= first_ps)
+			continue;
+		first_ps = rec->first_ps;
+		flow->counted_at = hops_before(flow, ev->nodes[rec->hdr.node].first_port + rec->port);
 	}
-	*flow = (struct twin_flow){ .flow = index, .counted = packets != 0 };
-	if (packets == 0)
-		return false;
-	flow->bytes = packets * ev->run.payload_bytes;
-	flow->start_ps = first_ps - min_u64(first_ps, ev->ports[ev->flows[index].src_port].delay_ps);
-	return true;
+	if (flow->counted_at < flow->hops)
+		before_ps = transit_ps(ev, flow, flow->counted_at, switch_ps);
+	flow->start_ps = first_ps - min_u64(first_ps, before_ps);
 }
 
 /* @return 0 or -ENOMEM */
@@ -395,6 +455,7 @@ static int
 infer_all(struct twin_model *model, const struct twin_seen *seen)
 {
 	const struct evidence *ev = model->ev;
+	uint64_t switch_ps = pipeline_ps(ev);
 
 	for (uint32_t f = 0; f < ev->nflows; f++) {
 		struct twin_flow *flow = &model->flows[model->nflows];
@@ -409,6 +470,8 @@ infer_all(struct twin_model *model, const struct twin_seen *seen)
 		if (!found || flow->bytes < TWIN_MIN_BYTES)
 			continue;
 		find_path(ev, seen, flow);
+		if (flow->counted)
+			find_start(ev, seen, flow, switch_ps);
 		model->nflows++;
 	}
 	return 0;

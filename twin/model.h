@@ -26,6 +26,7 @@ struct twin_flow {
 	uint64_t start_ps, bytes;
 	uint32_t path[TWIN_MAX_HOPS], hops; /* egress ports of switches, global ids; hops 0: not known */
 	bool counted;                       /* a switch counted it from its first packet to its last */
+	uint32_t counted_at;                /* hop that counted its first packet; hops: not one of its path */
 };
 
 /* What the runs of a twin may take of the machine. */

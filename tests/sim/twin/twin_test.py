@@ -57,7 +57,7 @@ def flows_are_counted(folder):
     text = (folder / "twin.cfg").read_text()
     found = re.search(r"sport = 20000; dport = 4791; bytes = (\d+)L; start = \"([0-9.]+)ns\"", text)
     check(found and 0 <= int(found[1]) - 8000000 < 1024, "the twin's flow has the real one's bytes", found and found[1])
-    check(0 <= float(found[2]) - 200000 < 2000, "and its start", found[2])
+    check(0 <= float(found[2]) - 200000 < 100, "and its start, to the packet", found[2])
 
 
 def a_delay_is_what_every_round_trip_has():
@@ -69,6 +69,17 @@ def a_delay_is_what_every_round_trip_has():
     found = re.search(r'kind = "delay"; port = "([^"]+)"; extra = "(\d+)ns"', (alone / "twin.cfg").read_text())
     check(found and found[1] == "l0:1" and abs(int(found[2]) - 12000) < 600, "a delay beside queues has its strength and place",
           found and found.groups())
+
+
+def a_flow_begins_before_its_delay():
+    """Switches see it later by as much as its NIC's link delays it."""
+    alone = scratch() / "begins"
+    alone.mkdir()
+    text = FLOW.replace("h2", "h0") + 'faults = ( { kind = "delay"; port = "h0:1"; extra = "12us"; } );\n'
+    shutil.copy(rocelab(scenario_file(FABRIC + text, "begins.cfg")).dir / "records.bin", alone)
+    command(ROCELAB, "diagnose", alone, "--blame", "twin")
+    found = re.search(r"sport = 20000; .* start = \"([0-9.]+)ns\"", (alone / "twin.cfg").read_text())
+    check(found and abs(float(found[1]) - 200000) < 600, "a flow whose link delays it began before that", found and found[1])
 
 
 def runs_by_itself(folder):
@@ -110,6 +121,7 @@ def chance_is_averaged():
 storm = one_cause("storm", STORM, "pfc-storm@l0:1")
 flows_are_counted(one_cause("flow", FLOW, "h2->h4/20000>4791"))
 a_delay_is_what_every_round_trip_has()
+a_flow_begins_before_its_delay()
 runs_by_itself(storm)
 estimates_are_named()
 jobs_of_a_run()
