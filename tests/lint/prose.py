@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """prose.py ROOT: a paragraph, a list item and a table cell of docs/*.md has at most 600 characters, and a page at most 400 lines.
-Text between <!-- NAME --> and <!-- /NAME --> is generated and does not count; prose.txt lists the pages that are exempt."""
+Text between <!-- NAME --> and <!-- /NAME --> is generated and does not count. prose.txt lists the pages that are exempt, and
+words that the others do not use outside of code."""
 import os
 import re
 import sys
@@ -9,8 +10,10 @@ import sys
 import source
 
 MOST_LINES, MOST_CHARACTERS = 400, 600
+REFUSE = 'refuse '
 GENERATED = re.compile(r'<!-- ([\w-]+) -->\n.*?<!-- /\1 -->', re.DOTALL)
 ITEM = re.compile(r'\s*([-*]|\d+\.) ')
+SPAN = re.compile(r'`[^`]*`')
 CELLS = re.compile(r'(?<!\\)\|')
 
 
@@ -38,7 +41,9 @@ def units(lines):
 def main():
     root = sys.argv[1]
     table = os.path.join(root, 'tests/lint/prose.txt')
-    exempt = {page for _, page, _ in source.rows(table)} if os.path.exists(table) else set()
+    rows = list(source.rows(table)) if os.path.exists(table) else []
+    refused = {left[len(REFUSE):]: terms for _, left, terms in rows if left.startswith(REFUSE)}
+    exempt = {left for _, left, _ in rows if not left.startswith(REFUSE)}
     findings, looked_at = [f'tests/lint/prose.txt: there is no {page}' for page in exempt if not os.path.exists(os.path.join(root, page))], 0
     for path in source.files(root, '*.md'):
         if os.path.dirname(path) != 'docs' or path in exempt:
@@ -49,6 +54,8 @@ def main():
         findings += [f'{path}: {written} lines of prose; at most {MOST_LINES}'] if written > MOST_LINES else []
         findings += [f'{path}:{number}: a {kind} of {len(text)} characters; at most {MOST_CHARACTERS}'
                   for number, kind, text in units(lines) if len(text) > MOST_CHARACTERS]
+        findings += [f'{path}:{number}: not "{words}" but {terms}' for number, _, text in units(lines)
+                     for words, terms in refused.items() if re.search(rf'(?i)\b{words}\b', SPAN.sub('', text))]
     source.conclude('prose', findings, looked_at)
 
 
