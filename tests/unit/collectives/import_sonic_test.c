@@ -26,7 +26,7 @@
 	"\"DSCP_TO_TC_MAP\": {\"M\": {\"26\": \"4\", \"10\": \"0\"}}, "                                                    \
 	"\"PORT_QOS_MAP\": {\"Ethernet8,Ethernet16\": {\"pfc_enable\": \"3,4\", \"dscp_to_tc_map\": \"M\"}}, "
 
-/* @return the scenario of a file, and of rows (NULL: none); NULL with err set */
+/* @return the scenario of a file, and of rows or another switch (NULL: none); NULL with err set */
 static char *
 run(const char *text, const char *ini, uint32_t dscp, struct err *err)
 {
@@ -39,7 +39,8 @@ run(const char *text, const char *ini, uint32_t dscp, struct err *err)
 
 	snprintf(paths[0], sizeof(paths[0]), "%s", write_file("config.json", text, strlen(text)));
 	if (ini != NULL)
-		snprintf(paths[1], sizeof(paths[1]), "%s", write_file("lookup.ini", ini, strlen(ini)));
+		snprintf(paths[1], sizeof(paths[1]), "%s",
+			 write_file(ini[0] == '{' ? "other.json" : "lookup.ini", ini, strlen(ini)));
 	assert_non_null(to);
 	rc = sonic_import(&sonic, to, err);
 	assert_int_equal(fclose(to), 0);
@@ -320,6 +321,16 @@ static const struct {
 	  "\"DEVICE_NEIGHBOR\": "
 	  "{\"E\": {\"name\": \"a b\"}}}",
 	  "DEVICE_NEIGHBOR.E.name: found \"a b\"" },
+	{ "{\"DEVICE_METADATA\": {\"localhost\": {\"hostname\": \"l0\"}}, \"PORT\": {\"E\": {\"speed\": \"fast\"}}}",
+	  "found \"fast\"; 0 to " },
+	{ "{\"DEVICE_METADATA\": {\"localhost\": {\"hostname\": \"l0\"}}, \"PORT\": {\"E\": {\"speed\": 1}}, "
+	  "\"DEVICE_NEIGHBOR\": {\"F\": {\"name\": \"a\"}}}",
+	  "DEVICE_NEIGHBOR.F: no such port in PORT" },
+	{ "{" PORTS "\"PFC_WD\": {\"Ethernet8\": {\"detection_time\": \"x\"}}}", "detection_time: found \"x\"; 0 to" },
+	{ "{" PORTS "\"WRED_PROFILE\": {\"w\": {\"ecn\": \"ecn_all\", \"green_min_threshold\": \"x\"}}}",
+	  "green_min_threshold: found \"x\"; 0 to" },
+	{ "{" PORTS "\"SCHEDULER\": {\"s\": {\"weight\": 256}}, \"QUEUE\": {\"Ethernet8|3\": {\"scheduler\": \"s\"}}}",
+	  "SCHEDULER.s.weight" },
 };
 
 static void
@@ -332,6 +343,69 @@ what_is_wrong_is_refused_with_its_place(void **state)
 		if (run(wrong[i].text, NULL, SONIC_DSCP, &err) != NULL)
 			fail_msg("not refused: %s", wrong[i].text);
 		has(err.text, wrong[i].message);
+	}
+}
+
+/* WRED, schedulers, the watchdog and the MTU of a port; a WRED profile without ECN is left out. */
+static void
+queues_have_their_settings(void **state)
+{
+	struct err err = { 0 };
+	char *text =
+		run("{ " PORTS "\"DEVICE_NEIGHBOR_METADATA\": {\"b\": {\"type\": \"LeafRouter\"}}, "
+		    "\"WRED_PROFILE\": {\"w\": {\"ecn\": \"ecn_all\", \"green_min_threshold\": \"100\", "
+		    "\"green_max_threshold\": 400, \"green_drop_probability\": \"5\"}, \"v\": {\"ecn\": \"ecn_none\"}}, "
+		    "\"SCHEDULER\": {\"s\": {\"type\": \"STRICT\"}, \"d\": {\"type\": \"DWRR\", \"weight\": \"14\"}}, "
+		    "\"QUEUE\": {\"Ethernet8|3-4\": {\"wred_profile\": \"w\", \"scheduler\": \"d\"}, "
+		    "\"Ethernet8|1\": {\"wred_profile\": \"v\"}, "
+		    "\"Ethernet8|5\": {\"scheduler\": \"d\"}}, "
+		    "\"PFC_WD\": {\"GLOBAL\": {\"POLL_INTERVAL\": \"200\"}, \"Ethernet8\": {\"action\": \"forward\", "
+		    "\"detection_time\": \"400\", \"restoration_time\": 0}}, "
+		    "\"PORT_QOS_MAP\": {\"Ethernet8\": {\"pfc_enable\": \"0,3\"}} }",
+		    NULL, SONIC_DSCP, &err);
+
+	(void)state;
+	if (text == NULL)
+		fail_msg("%s", err.text);
+	has(text, "{ class = 3; kmin = 100L; kmax = 400L; pmax = 0.05; }");
+	has(text, "{ class = 4; kmin = 100L; kmax = 400L; pmax = 0.05; }");
+	assert_null(strstr(text, "{ class = 1; kmin"));
+	has(text, "weights = [ \"3:14\", \"4:14\", \"5:14\" ];");
+	has(text, "watchdog = { enabled = true; detection_time = \"400ms\"; restoration_time = \"1ms\"; action = "
+		  "\"forward\"; };");
+	has(text, "priorities = [ \"3\" ]");
+	free(text);
+}
+
+#define SWITCH(name, speed, status, peer, port, length)                                                                    \
+	"{\"DEVICE_METADATA\": {\"localhost\": {\"hostname\": \"" name "\"}}, "                                            \
+	"\"PORT\": {\"E0\": {\"speed\": " speed ", \"admin_status\": \"" status "\"}}, "                                   \
+	"\"DEVICE_NEIGHBOR\": {\"E0\": {\"name\": \"" peer "\", \"port\": \"" port "\"}}, "                                \
+	"\"CABLE_LENGTH\": {\"AZURE\": {\"E0\": \"" length "\"}}}"
+
+/* A cable between two switches with files: both describe it alike, the longer length counts; one end that is down has none. */
+static void
+two_files_describe_a_cable(void **state)
+{
+	static const struct {
+		const char *second, *cable, *message; /* message: NULL, it is taken; cable NULL: there is none */
+	} cases[] = {
+		{ SWITCH("l1", "1000", "up", "l0", "E0", "300m"), "\"l0 l1 1000Mbps 1500000ps\"", NULL },
+		{ SWITCH("l1", "1000", "down", "l0", "E0", "5m"), NULL, "no port is up and has a neighbor" },
+		{ SWITCH("l1", "2000", "up", "l0", "E0", "5m"), NULL,
+		  "PORT.E0.speed: found 1000; 2000, as its other end has" },
+		{ SWITCH("l1", "1000", "up", "l2", "E0", "5m"), NULL, "the same cable in both would be right" },
+		{ SWITCH("l0", "1000", "up", "l1", "E0", "5m"), NULL, "l0" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct err err = { 0 };
+		char *text = run(SWITCH("l0", "1000", "up", "l1", "E0", "5m"), cases[i].second, SONIC_DSCP, &err);
+
+		assert_true((text != NULL) == (cases[i].message == NULL));
+		has(text != NULL ? text : err.text, text != NULL ? cases[i].cable : cases[i].message);
+		free(text);
 	}
 }
 
@@ -386,6 +460,8 @@ UNIT_TEST(import_sonic)
 		cmocka_unit_test(a_threshold_has_its_own_mode),
 		cmocka_unit_test(headroom_is_taken_off_a_pool_that_has_it),
 		cmocka_unit_test(a_class_has_the_profile_of_its_group),
+		cmocka_unit_test(queues_have_their_settings),
+		cmocka_unit_test(two_files_describe_a_cable),
 		cmocka_unit_test(what_is_wrong_is_refused_with_its_place),
 		cmocka_unit_test(a_file_of_many_objects_is_refused),
 		cmocka_unit_test(each_refusal_of_memory_is_reported),
