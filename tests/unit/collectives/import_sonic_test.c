@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "collectives/import/sonic.h"
+#include "collectives/import/sonic_config.h"
 #include "common/array.h"
 #include "tests/unit/alloc.h"
 #include "tests/unit/collectives/import_rig.h"
@@ -383,7 +384,10 @@ queues_have_their_settings(void **state)
 	"\"DEVICE_NEIGHBOR\": {\"E0\": {\"name\": \"" peer "\", \"port\": \"" port "\"}}, "                                \
 	"\"CABLE_LENGTH\": {\"AZURE\": {\"E0\": \"" length "\"}}}"
 
-/* A cable between two switches with files: both describe it alike, the longer length counts; one end that is down has none. */
+/*
+ * A cable between two switches with files: both describe it alike, and the longer length counts. It is left out where one
+ * end is down.
+ */
 static void
 two_files_describe_a_cable(void **state)
 {
@@ -407,6 +411,71 @@ two_files_describe_a_cable(void **state)
 		has(text != NULL ? text : err.text, text != NULL ? cases[i].cable : cases[i].message);
 		free(text);
 	}
+}
+
+#define ONE_PORT HEAD "\"PORT\": {\"E\": {\"speed\": 1}}, "
+#define HEAD "{\"DEVICE_METADATA\": {\"localhost\": {\"hostname\": \"l0\"}}, "
+
+/* One more of each table than a switch can have. */
+static void
+tables_have_limits(void **state)
+{
+	static const struct {
+		const char *head, *row, *tail; /* row: with # for its number */
+		uint32_t count;
+		const char *message;
+	} cases[] = {
+		{ HEAD "\"PORT\": {", "\"E#\": {\"speed\": 1}", "}}", SONIC_PORTS, "a switch has 1024 ports at most" },
+		{ ONE_PORT "\"BUFFER_POOL\": {", "\"p#\": {\"type\": \"egress\", \"mode\": \"static\", \"size\": 1}", "}}",
+		  SONIC_POOLS, "a switch has 8 pools at most" },
+		{ ONE_PORT "\"BUFFER_POOL\": {\"e\": {\"type\": \"egress\", \"mode\": \"static\", \"size\": 9}}, "
+			   "\"BUFFER_PROFILE\": {",
+		  "\"p#\": {\"pool\": \"e\", \"size\": 0, \"static_th\": 9}", "}}", SONIC_PROFILES,
+		  "a switch has 64 profiles at most" },
+		{ ONE_PORT "\"WRED_PROFILE\": {", "\"w#\": {\"ecn\": \"ecn_all\"}", "}}", SONIC_WREDS,
+		  "a switch has 32 WRED profiles at most" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct err err = { 0 };
+		char *text = NULL;
+		size_t length;
+		FILE *file = open_memstream(&text, &length);
+
+		assert_non_null(file);
+		fputs(cases[i].head, file);
+		for (uint32_t row = 0; row <= cases[i].count; row++) {
+			int before = (int)strcspn(cases[i].row, "#");
+
+			fprintf(file, "%s%.*s%u%s", row != 0 ? ", " : "", before, cases[i].row, row,
+				cases[i].row + before + 1);
+		}
+		fputs(cases[i].tail, file);
+		assert_int_equal(fclose(file), 0);
+		assert_null(run(text, NULL, SONIC_DSCP, &err));
+		has(err.text, cases[i].message);
+		free(text);
+	}
+}
+
+static void
+rows_have_a_limit(void **state)
+{
+	struct err err = { 0 };
+	char *text = NULL;
+	size_t length;
+	FILE *file = open_memstream(&text, &length);
+
+	(void)state;
+	assert_non_null(file);
+	for (uint32_t row = 0; row <= SONIC_ROWS; row++)
+		fprintf(file, "%u 5m 18432 18432 35840 0\n", 1000 + row);
+	assert_int_equal(fclose(file), 0);
+	assert_null(run("{ " PORTS POOLS MAPS "\"X\": {} }", text, SONIC_DSCP, &err));
+	has(err.text, ":513: more than 512 rows");
+	assert_null(run("{ " PORTS POOLS MAPS "\"X\": {} }", "100000 5m 18432 x 35840 0\n", SONIC_DSCP, &err));
+	free(text);
 }
 
 /* Many small objects would take a hundred times the file's size in memory. */
@@ -462,6 +531,8 @@ UNIT_TEST(import_sonic)
 		cmocka_unit_test(a_class_has_the_profile_of_its_group),
 		cmocka_unit_test(queues_have_their_settings),
 		cmocka_unit_test(two_files_describe_a_cable),
+		cmocka_unit_test(tables_have_limits),
+		cmocka_unit_test(rows_have_a_limit),
 		cmocka_unit_test(what_is_wrong_is_refused_with_its_place),
 		cmocka_unit_test(a_file_of_many_objects_is_refused),
 		cmocka_unit_test(each_refusal_of_memory_is_reported),
