@@ -506,16 +506,22 @@ import_sonic(const void *input, FILE *to, struct err *err)
 static void
 each_refusal_of_memory_is_reported(void **state)
 {
-	char path[256];
-	const char *files[] = { path };
-	const struct sonic_files sonic = { .paths = files, .count = 1, .dscp = SONIC_DSCP };
-	static const char text[] =
-		"{ " PORTS POOLS MAPS "\"BUFFER_PG\": {\"Ethernet8,Ethernet16|3-4\": {\"profile\": \"p\"}} }";
+	static const char *const texts[] = {
+		"{ " PORTS POOLS MAPS "\"BUFFER_PG\": {\"Ethernet8,Ethernet16|3-4\": {\"profile\": \"p\"}} }",
+		SWITCH("s", "100000", "up", "a", "E0", "5m"),
+		"100000 5m 18432 18432 35840 0\n",
+	};
+	static const char *const names[] = { "config.json", "other.json", "lookup.ini" };
+	char paths[ARRAY_LEN(texts)][256];
+	const char *files[] = { paths[0], paths[1], paths[2] };
+	const struct sonic_files sonic = { .paths = files, .count = ARRAY_LEN(texts), .dscp = SONIC_DSCP };
 
 	(void)state;
-	snprintf(path, sizeof(path), "%s", write_file("config.json", text, sizeof(text) - 1));
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+		snprintf(paths[i], sizeof(paths[i]), "%s", write_file(names[i], texts[i], strlen(texts[i])));
 	assert_true(refuse_each_allocation(import_sonic, &sonic) > 5);
-	unlink(path);
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+		unlink(paths[i]);
 }
 
 UNIT_TEST(import_sonic)
