@@ -327,6 +327,15 @@ static const struct {
 	{ "{\"DEVICE_METADATA\": {\"localhost\": {\"hostname\": \"l0\"}}, \"PORT\": {\"E\": {\"speed\": 1}}, "
 	  "\"DEVICE_NEIGHBOR\": {\"F\": {\"name\": \"a\"}}}",
 	  "DEVICE_NEIGHBOR.F: no such port in PORT" },
+	{ "{" PORTS POOLS "\"BUFFER_PG\": {\"Ethernet8|3\": {\"profile\": \"none\"}}}",
+	  "found \"none\"; the name of a BUFFER_PROFILE would be right" },
+	{ "{" PORTS "\"BUFFER_POOL\": {\"i\": {\"type\": \"ingress\", \"mode\": \"dynamic\", \"size\": 9}}, "
+	  "\"BUFFER_PROFILE\": {\"p\": {\"pool\": \"i\", \"size\": 0, \"dynamic_th\": \"x\"}}}",
+	  "a power of 2, \"-8\" to \"8\", would be right" },
+	{ "{" PORTS "\"TC_TO_QUEUE_MAP\": {\"Q\": {\"3\": \"9\"}}, \"DSCP_TO_TC_MAP\": {\"M\": {\"26\": \"3\"}}, "
+	  "\"PORT_QOS_MAP\": {\"Ethernet8\": {\"dscp_to_tc_map\": \"M\", \"tc_to_queue_map\": \"Q\"}}}",
+	  "is in queue 9; 0 to 7 would be right" },
+	{ "{" PORTS "\"WRED_PROFILE\": {\"w\": {\"ecn\": \"a\\\"b\"}}}", "printable characters without quotes" },
 	{ "{" PORTS "\"PFC_WD\": {\"Ethernet8\": {\"detection_time\": \"x\"}}}", "detection_time: found \"x\"; 0 to" },
 	{ "{" PORTS "\"WRED_PROFILE\": {\"w\": {\"ecn\": \"ecn_all\", \"green_min_threshold\": \"x\"}}}",
 	  "green_min_threshold: found \"x\"; 0 to" },
@@ -359,7 +368,7 @@ queues_have_their_settings(void **state)
 		    "\"SCHEDULER\": {\"s\": {\"type\": \"STRICT\"}, \"d\": {\"type\": \"DWRR\", \"weight\": \"14\"}}, "
 		    "\"QUEUE\": {\"Ethernet8|3-4\": {\"wred_profile\": \"w\", \"scheduler\": \"d\"}, "
 		    "\"Ethernet8|1\": {\"wred_profile\": \"v\"}, "
-		    "\"Ethernet8|5\": {\"scheduler\": \"d\"}}, "
+		    "\"Ethernet8|5\": {\"scheduler\": \"d\"}, \"Ethernet8|6\": {\"scheduler\": \"s\"}}, "
 		    "\"PFC_WD\": {\"GLOBAL\": {\"POLL_INTERVAL\": \"200\"}, \"Ethernet8\": {\"action\": \"forward\", "
 		    "\"detection_time\": \"400\", \"restoration_time\": 0}}, "
 		    "\"PORT_QOS_MAP\": {\"Ethernet8\": {\"pfc_enable\": \"0,3\"}} }",
