@@ -17,9 +17,9 @@ def rows(path, table):
 
 
 def family_names():
-    """Of the families that eval/families.c lists, in its order."""
+    """Of the families that eval/case.c lists, in its order."""
     texts = "".join(path.read_text() for path in sorted((SOURCE / "eval").rglob("*.c")))
-    listed = re.findall(r"&(family_\w+)", (SOURCE / "eval/families.c").read_text())
+    listed = re.findall(r"&(family_\w+)", (SOURCE / "eval/case.c").read_text())
     return [re.search(rf'struct family {name} = \{{\s*\.name = "([a-z-]+)"', texts)[1] for name in listed]
 
 
