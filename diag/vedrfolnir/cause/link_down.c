@@ -89,12 +89,14 @@ withdrawn(const struct evidence *ev, const struct run_step *s)
 	return found;
 }
 
+/* Where polling packets ask switches, these report their drops themselves. */
 static void
 add_withdrawn(struct cause_set *set, uint32_t step)
 {
 	const struct evidence *ev = set->in->ev;
 	const struct run_step *s = &set->in->steps[step];
-	uint32_t port = s->slow && drops_sent_again(set->in, step) ? withdrawn(ev, s) : EV_NONE;
+	bool silent = s->slow && ev->polls.count == 0 && drops_sent_again(set->in, step);
+	uint32_t port = silent ? withdrawn(ev, s) : EV_NONE;
 	uint32_t root = port != EV_NONE ? min_u32(port, ev->ports[port].peer) : EV_NONE;
 	struct cause_finding *finding = root != EV_NONE ? cause_add(set, root, NULL, 0, step) : NULL;
 	double excess_ps = cause_excess_ps(set->in, step);
