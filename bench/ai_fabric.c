@@ -126,17 +126,18 @@ text_of(const struct bench *b, const struct run *run, struct err *err)
 	return text;
 }
 
-/* Has the same case run? */
+/* Has the same case run, without an interrupt? */
 static bool
 is_there(const struct bench *b, const struct run *run, const char *text)
 {
+	struct err why = { "" };
 	char path[PATH_MAX + 64], *have = NULL;
 	size_t cap = 0;
 	FILE *file;
 	bool same;
 
-	dir_of(b, run, RUN_SUMMARY, path);
-	if (access(path, R_OK) != 0)
+	dir_of(b, run, "", path);
+	if (job_check(path, ".", JOB_DONE, &why) < 0)
 		return false;
 	dir_of(b, run, SCENARIO, path);
 	file = fopen(path, "re");
@@ -275,6 +276,8 @@ read_flows(const char *path, struct ai_figures *f)
 			fields[i] = strtod(word, NULL);
 		if (fields[5] <= 0 || fields[10] <= 0)
 			continue;
+		if (f->flows < AI_MAX_FLOWS)
+			f->acked_bytes[f->flows] = fields[6];
 		add_flow(f, fields[5], fields[10]);
 		if (fields[3] >= AI_DATA_SPORT || s.count == AI_MAX_SAMPLES)
 			continue;

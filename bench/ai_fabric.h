@@ -20,6 +20,7 @@
 #define AI_DATA_SPORT 49152   /* and of all others */
 #define AI_MAX_SAMPLES 128    /* of latency, in a run */
 #define AI_MAX_ITERATIONS 128 /* of a soak */
+#define AI_MAX_FLOWS 512      /* whose bytes count, in a run */
 
 enum ai_outcome { AI_PASS, AI_FAIL, AI_REPORTED, AI_UNKNOWN, AI_BROKEN, AI_OUTCOMES };
 
@@ -40,9 +41,10 @@ struct ai_figures {
 	uint32_t flows;
 	double rates, squares; /* sums over flows of their goodput in Gbps */
 	double least_gbps, most_gbps;
-	uint32_t samples;              /* completion times of probes: */
-	double p50_ns, p99_ns, max_ns; /* by nearest rank */
-	double ideal_ns;               /* the largest of an idle fabric */
+	double acked_bytes[AI_MAX_FLOWS]; /* of the first flows */
+	uint32_t samples;                 /* completion times of probes: */
+	double p50_ns, p99_ns, max_ns;    /* by nearest rank */
+	double ideal_ns;                  /* the largest of an idle fabric */
 	uint64_t drops, retransmits, timeouts, pauses;
 	double loss_ns; /* from the first packet that a dead link lost to the last */
 	uint64_t lost;  /* packets that it lost */
@@ -64,7 +66,7 @@ struct ai_test;
 struct ai_row {
 	const struct ai_test *test;
 	uint32_t value, nparts;
-	uint64_t sizes[AI_MAX_PARTS];            /* [nparts] of a search: packets of each sender */
+	uint64_t sizes[AI_MAX_PARTS];            /* [nparts] of a search: packets of each sender; of rates: windows */
 	struct ai_figures figures[AI_MAX_PARTS]; /* [nparts] */
 	bool broken;                             /* a run left nothing */
 };

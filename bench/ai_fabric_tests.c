@@ -54,6 +54,12 @@ fits_three(const struct ai_fabric *f, uint32_t value)
 	return f->hosts >= 3;
 }
 
+static bool
+fits_joiners(const struct ai_fabric *f, uint32_t value)
+{
+	return fits_three(f, value) && 2 * value <= AI_MAX_FLOWS;
+}
+
 /* ---- keys ---- */
 
 static bool
@@ -269,11 +275,31 @@ write_tenants(const struct ai_fabric *f, const struct ai_row *row, uint32_t part
 	fprintf(to, "\n);\n");
 }
 
-/* At line rate, each of the ring's steps behind the longest delay without queues. */
+/* A ring's data at the NICs' rate (section 10.1 of the draft): no delays. */
+static double
+wire_ns(const struct ai_fabric *f, double bytes)
+{
+	return 2 * (f->hosts - 1.0) / f->hosts * bytes * 8 / f->rate_bps * 1e9;
+}
+
+/* The same on an idle fabric: a step begins when the ACK of the rank's step before it has arrived (docs/steps.md). */
 static double
 ideal_ns(const struct ai_fabric *f, double bytes)
 {
-	return 2 * (f->hosts - 1.0) * rtt_ns(f) / 2 + 2 * (f->hosts - 1.0) / f->hosts * bytes * 8 / f->rate_bps * 1e9;
+	return 2 * (f->hosts - 1.0) * rtt_ns(f) + wire_ns(f, bytes);
+}
+
+/* One iteration: computation for as long as the draft's 10 ms beside 256 MB, then the ring. */
+#define COMPUTE_NS_MB (10e6 / 256)
+
+static void
+write_jct(const struct ai_fabric *f, const struct ai_row *row, uint32_t part, FILE *to)
+{
+	(void)part;
+	fprintf(to,
+		"jobs = ( { name = \"jct\"; compute = \"%.0fns\"; collectives = (\n"
+		"  { op = \"allreduce\"; algorithm = \"ring\"; bytes = %.0f; }\n) } );\n",
+		row->value * COMPUTE_NS_MB, ring_bytes(f, row->value));
 }
 
 static void
@@ -307,6 +333,108 @@ write_soak(const struct ai_fabric *f, const struct ai_row *row, uint32_t part, F
 		"  { name = \"reduce\"; op = \"allreduce\"; algorithm = \"ring\"; bytes = %.0f; },\n"
 		"  { name = \"exchange\"; op = \"alltoall\"; algorithm = \"linear\"; bytes = %.0f; }\n) } );\n",
 		row->value, (ideal_ns(f, bytes) + bytes * 8 / f->rate_bps * 1e9) / 4, bytes, bytes);
+}
+
+/* ---- flows that join others ---- */
+
+/*
+ * Rates are those of a window in which a flow at its fair share completes JOIN_MESSAGES, so to an eightieth; and of no less
+ * than JOIN_WINDOW_NS, as rates under DCQCN rise and fall in shorter times. Flows acknowledge message by message. Those
+ * outstanding are more than any buffer, so that rates are limited by DCQCN and not by them.
+ */
+#define JOIN_FRAMES 8 /* of a message, at least */
+#define JOIN_MESSAGES 40
+#define JOIN_DEPTH 64
+#define JOIN_WINDOW_NS 1e6
+#define JOIN_BEFORE_NS 1e7 /* in which the first half is alone */
+#define JOIN_LIMIT_NS 5e7  /* no window begins later */
+#define JOIN_TOLERANCE 0.1 /* section 7.3 of the draft */
+
+/* Of one of 2 m flows at the fair share. */
+static double
+join_rate_bps(const struct ai_fabric *f, uint32_t m)
+{
+	return f->rate_bps / (2.0 * m);
+}
+
+static double
+join_bytes(const struct ai_fabric *f, uint32_t m)
+{
+	double frames = JOIN_WINDOW_NS * join_rate_bps(f, m) / 8e9 / JOIN_MESSAGES / f->scenario->roce.mtu_bytes;
+
+	return fmax(JOIN_FRAMES, floor(frames)) * f->scenario->roce.mtu_bytes;
+}
+
+static double
+join_window_ns(const struct ai_fabric *f, uint32_t m)
+{
+	return fmax(JOIN_WINDOW_NS, JOIN_MESSAGES * join_bytes(f, m) * 8e9 / join_rate_bps(f, m));
+}
+
+/* M flows to the first host from all others in turn, and M more behind JOIN_BEFORE_NS. The run ends after sizes. */
+static void
+write_joiners(const struct ai_fabric *f, const struct ai_row *row, uint32_t part, FILE *to)
+{
+	double window_ns = join_window_ns(f, row->value), end_ns = JOIN_BEFORE_NS + window_ns * (double)row->sizes[part];
+
+	fprintf(to, "limits = { virtual_time = \"%.0fns\"; };\nflows = (", end_ns);
+	for (uint32_t i = 0; i < 2 * row->value; i++)
+		fprintf(to,
+			"%s\n  { src = \"%s\"; dst = \"%s\"; sport = %u; bytes = %.0f; mode = \"repeat\"; depth = %d; "
+			"start = "
+			"\"%.0fns\"; until = \"%.0fns\"; }",
+			i > 0 ? "," : "", host(f, 1 + i % (f->hosts - 1)), host(f, 0), AI_DATA_SPORT + i,
+			join_bytes(f, row->value), JOIN_DEPTH, i < row->value ? 0 : JOIN_BEFORE_NS, end_ns + window_ns);
+	fprintf(to, "\n);\n");
+}
+
+/* Of the window between two runs. @return the largest distance of a flow's rate from the fair share, as a part of it */
+static double
+unfairness(const struct ai_row *row, uint32_t begin)
+{
+	const struct ai_figures *from = &row->figures[begin], *to = &row->figures[begin + 1];
+	uint32_t flows = 2 * row->value;
+	double sum = 0, least = INFINITY, most = 0;
+
+	for (uint32_t i = 0; i < flows; i++) {
+		double bytes = to->acked_bytes[i] - from->acked_bytes[i];
+
+		sum += bytes;
+		least = fmin(least, bytes);
+		most = fmax(most, bytes);
+	}
+	return sum > 0 ? fmax(most - sum / flows, sum / flows - least) / (sum / flows) : 1;
+}
+
+/* Windows that end 1, 2, 4, 8 windows after the others joined, and so on, until one is fair. Two runs each. */
+static bool
+next_joined(const struct ai_fabric *f, const struct ai_row *row, uint64_t *size)
+{
+	if (row->nparts % 2 != 0) {
+		*size = row->sizes[row->nparts - 1] + 1;
+		return true;
+	}
+	*size = row->nparts == 0 ? 0 : (1ULL << (row->nparts / 2)) - 1;
+	if (row->nparts != 0 && unfairness(row, row->nparts - 2) <= JOIN_TOLERANCE)
+		return false;
+	return (double)*size * join_window_ns(f, row->value) <= JOIN_LIMIT_NS;
+}
+
+static void
+measure_joined(const struct ai_fabric *f, const struct ai_row *row, struct ai_result *r)
+{
+	double window_ms = join_window_ns(f, row->value) / 1e6, last = unfairness(row, row->nparts - 2);
+	uint64_t drops = 0;
+
+	for (uint32_t p = 0; p < row->nparts; p++)
+		drops += row->figures[p].drops;
+	r->figure = (double)row->sizes[row->nparts - 1] * window_ms;
+	r->outcome = last <= JOIN_TOLERANCE ? AI_PASS : AI_FAIL;
+	snprintf(r->note, sizeof(r->note),
+		 "%s; furthest rate %.0f %% off in the window of %.3g ms that ends there, %.0f %% in the first; %" PRIu64
+		 " drops",
+		 last <= JOIN_TOLERANCE ? "fair" : "not fair until then", 100 * last, window_ms, 100 * unfairness(row, 0),
+		 drops);
 }
 
 /* ---- searches ---- */
@@ -514,10 +642,32 @@ static void
 measure_allreduce(const struct ai_fabric *f, const struct ai_row *row, struct ai_result *r)
 {
 	const struct ai_figures *a = &row->figures[0];
+	double bytes = ring_bytes(f, row->value), took_ns = a->job_ns[0];
 
-	r->figure = a->job_ns[0] / ideal_ns(f, ring_bytes(f, row->value));
+	/* Of the line's rate, headers included, as the draft has it: 9.1. */
+	r->figure = 100 * wire_ns(f, bytes) / took_ns * f->scenario->roce.mtu_bytes / f->frame_bytes;
+	r->outcome = passes(a, took_ns <= 1.05 * ideal_ns(f, bytes));
+	snprintf(r->note, sizeof(r->note),
+		 "%.3f of an idle fabric's time; of a step: data %.1f us, to the receiver and back %.1f us; uplinks: "
+		 "max/mean %.2f",
+		 took_ns / ideal_ns(f, bytes), wire_ns(f, bytes) / (2 * (f->hosts - 1.0)) / 1000, rtt_ns(f) / 1000,
+		 uplink_mmr(a));
+}
+
+/* Section 10.1: beside the roofline, computation and then the ring's data at the NICs' rate. */
+static void
+measure_jct(const struct ai_fabric *f, const struct ai_row *row, struct ai_result *r)
+{
+	const struct ai_figures *a = &row->figures[0];
+	double line_ns = wire_ns(f, ring_bytes(f, row->value)) * f->scenario->roce.mtu_bytes / f->frame_bytes;
+	double compute_ns = row->value * COMPUTE_NS_MB;
+
+	r->figure = a->job_ns[0] / (compute_ns + line_ns);
 	r->outcome = passes(a, r->figure <= 1.15);
-	snprintf(r->note, sizeof(r->note), "uplinks: max/mean %.2f", uplink_mmr(a));
+	snprintf(r->note, sizeof(r->note),
+		 "computation %.2f ms, data at line rate %.2f ms; headers are %.1f %% of the line; uplinks: max/mean %.2f",
+		 compute_ns / 1e6, line_ns / 1e6, 100 - 100.0 * f->scenario->roce.mtu_bytes / f->frame_bytes,
+		 uplink_mmr(a));
 }
 
 static void
@@ -638,6 +788,17 @@ const struct ai_test ai_tests[] = {
 	  .fits = fits_senders,
 	  .write = write_fair,
 	  .measure = measure_fair },
+	{ .name = "dcqcn-convergence",
+	  .doc = "DCQCN: M flows join M others to one host; time until all rates are within 10 % of the fair share",
+	  .unit = "M",
+	  .values = { 4, 16, 64, 256 },
+	  .figure = "ms",
+	  .rule = "within 50 ms",
+	  .set = set_dcqcn,
+	  .fits = fits_joiners,
+	  .next = next_joined,
+	  .write = write_joiners,
+	  .measure = measure_joined },
 	{ .name = "polarisation",
 	  .doc = "ECMP: each host sends 16 MB to one half the fabric away, by Q queue pairs",
 	  .unit = "QPs",
@@ -649,15 +810,25 @@ const struct ai_test ai_tests[] = {
 	  .write = write_pairs,
 	  .measure = measure_pairs },
 	{ .name = "allreduce",
-	  .doc = "ring AllReduce of all hosts, beside its time at line rate",
+	  .doc = "ring AllReduce of all hosts: bus bandwidth; its time beside an idle fabric's",
 	  .unit = "MB",
 	  .values = { 1, 4, 16, 64 },
-	  .figure = "JCT ratio",
-	  .rule = "at most 1.15 (1.05: good)",
+	  .figure = "BusBW, % of line rate",
+	  .rule = "within 1.05 of an idle fabric's time",
 	  .parts = 1,
 	  .fits = fits_ranks,
 	  .write = write_allreduce,
 	  .measure = measure_allreduce },
+	{ .name = "jct",
+	  .doc = "an iteration of computation, 10 ms for 256 MB, and then a ring AllReduce, beside its roofline",
+	  .unit = "MB",
+	  .values = { 64, 256 },
+	  .figure = "JCT ratio",
+	  .rule = "at most 1.15 (1.05: good)",
+	  .parts = 1,
+	  .fits = fits_ranks,
+	  .write = write_jct,
+	  .measure = measure_jct },
 	{ .name = "tenants",
 	  .doc = "two AllReduces of every other host each, beside each alone",
 	  .unit = "MB",
