@@ -29,6 +29,20 @@ return [...document.querySelectorAll("body *")].filter((node) => node.checkVisib
 }).filter(([contrast]) => contrast < 4.5);
 """
 
+CUT = """
+return [...document.querySelectorAll(".scroll > table")].filter((node) => node.checkVisibility() &&
+  node.parentNode.scrollWidth > node.parentNode.clientWidth).map((node) => [node.closest("section").id, node.parentNode.scrollWidth]);
+"""
+
+# Figures and names of flows in what can be chosen, where a digit follows a digit on another line.
+SPLIT = """
+const top = (node, at) => { const range = document.createRange(); range.setStart(node, at); range.setEnd(node, at + 1);
+  return range.getBoundingClientRect().top; };
+return [...document.querySelectorAll("button, td, dd b")].filter((node) => node.checkVisibility()).flatMap((node) => [...node.childNodes])
+  .filter((node) => node.nodeType === 3 && [...node.data.matchAll(/[0-9](?=[0-9])/g)].some(({index}) =>
+    Math.abs(top(node, index) - top(node, index + 1)) > 4)).map((node) => node.data);
+"""
+
 
 def fits_all(browser, name):
     """In every width and both colour schemes."""
@@ -37,6 +51,10 @@ def fits_all(browser, name):
             browser.look(width, 900, scheme)
             wide = browser.script("return document.documentElement.scrollWidth")
             check(wide <= width, f"{name}, {width} px, {scheme}: nothing is wider than the window", wide)
+            cut = browser.script(CUT) if width >= 1280 else []
+            check(not cut, f"{name}, {width} px, {scheme}: no table is wider than its place", cut)
+            split = browser.script(SPLIT)
+            check(not split, f"{name}, {width} px, {scheme}: no number is split between lines", split)
             faint = browser.script(FAINT)
             check(not faint, f"{name}, {width} px, {scheme}: every text stands out", faint)
     browser.look()

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Flows outside the collective, by what they did to it (Eq. 3). */
-import {el, section} from "./dom.js";
+import {el, parted, section} from "./dom.js";
 import {percent, score} from "./format.js";
 import {stepName} from "./model.js";
 import {stands} from "./store.js";
@@ -10,7 +10,8 @@ const FIRST = 20, SHARES = 8;
 /* Two rows: what the flow did in all, and to which steps. */
 function rowsOf(model, c, all, top) {
   const bar = el("i"), rest = c.steps_at.length - SHARES;
-  const button = (text, kind, index) => stands(el("button", {type: "button", class: "plain"}, text), kind, index);
+  const button = (text, kind, index) =>
+      stands(el("button", {type: "button", class: "plain"}, ...parted(text)), kind, index);
   const share = (step, i) =>
       button(`${stepName(model, model.step(step))}: ${score(c.per_critical_flow[i].score)}`, "step", step);
   bar.style.width = `${top > 0 ? Math.max(0.5, 100 * c.score / top) : 0}%`;

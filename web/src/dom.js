@@ -15,12 +15,22 @@ function make(node, attributes, children) {
 export const el = (name, attributes, ...children) => make(document.createElement(name), attributes, children);
 export const svg = (name, attributes, ...children) => make(document.createElementNS(SVG, name), attributes, children);
 
-const LONGEST_NAME = 40;
+const LONGEST_NAME = 40, LONGEST_PART = 20;
 
 /* Text in which no line breaks within a flow's name: a break before ">" would be one. */
 export const phrases = (text) =>
     text.split(/(\S+->\S+)/)
         .map((part, i) => (i % 2 === 1 && part.length <= LONGEST_NAME ? el("span", {class: "name"}, part) : part));
+
+/* The same where there is little room: a flow's name may break before its ports. */
+export const parted = (text) =>
+    text.split(/(\S+->\S+)/)
+        .flatMap(
+            (part, i) => i % 2 === 0 ?
+                [part] :
+                part.split(/(?<=\/)/).flatMap(
+                    (piece, k) =>
+                        [k > 0 && el("wbr"), piece.length <= LONGEST_PART ? el("span", {class: "name"}, piece) : piece]));
 
 /* A drawing of so many px; on paper it shrinks to the page. */
 export const image = (name, width, height, label, ...shapes) => svg(

@@ -55,10 +55,10 @@ function generators(model) {
 
 function slow(model, f) {
   const name = model.flows[f.flow_at].short;
-  const ahead = f.ahead.flatMap(
-      ({flow_at: at, waits}, i) =>
-          [i > 0 && ", ", stands(el("button", {type: "button", class: "plain"}, model.flows[at].short), "flow", at),
-           ` ${score(waits)}`]);
+  const ahead = f.ahead.map(
+      ({flow_at: at, waits}) => el(
+          "span", {class: "ahead"},
+          stands(el("button", {type: "button", class: "plain"}, model.flows[at].short), "flow", at), ` ${score(waits)}`));
   return el(
       "tr", null,
       el("th", {scope: "row"},

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The answer first: what happened, why, and five numbers. */
 import {drawBudget, lossOf} from "./budget.js";
-import {el, phrases} from "./dom.js";
+import {el, parted, phrases} from "./dom.js";
 import {bytes, change, count, many, percent, readable} from "./format.js";
 import {leadOf} from "./lead.js";
 import {largest, SLOW_SHARE} from "./model.js";
 import {stands} from "./store.js";
 
 function fact(name, value, note, mood, stand) {
-  const shown = stand ? stands(el("button", {type: "button", class: "plain"}, value), stand.kind, stand.index) : value;
+  const shown = stand ?
+      [stands(el("button", {type: "button", class: "plain"}, ...parted(String(value))), stand.kind, stand.index)] :
+      parted(String(value));
   return el(
       "div", {class: mood || false}, el("dt", null, name),
-      el("dd", null, el("b", {class: String(value).length > 12 && "long"}, shown), el("small", null, note)));
+      el("dd", null, el("b", {class: String(value).length > 12 && "long"}, ...shown), el("small", null, note)));
 }
 
 /* Flows without a collective: how slow, against an idle fabric. */
