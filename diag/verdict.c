@@ -178,6 +178,13 @@ sort_flows(struct finding *finding)
 	}
 }
 
+/* What leaving it out regains: its share beside the others, or more, alone. */
+static double
+worth_ps(const struct finding *finding)
+{
+	return fmax(finding->critical_ps, finding->regained_ps);
+}
+
 /* The order of a verdict's findings. */
 static bool
 weighs_more(const struct finding *a, const struct finding *b)
@@ -188,6 +195,8 @@ weighs_more(const struct finding *a, const struct finding *b)
 		return b_untimed;
 	if (a->costless != b->costless)
 		return b->costless;
+	if (worth_ps(a) != worth_ps(b))
+		return worth_ps(a) > worth_ps(b);
 	return a->critical_ps != b->critical_ps ? a->critical_ps > b->critical_ps : a->score > b->score;
 }
 

@@ -362,6 +362,13 @@ write_head(const struct text *text)
 	return 0;
 }
 
+/* Does leaving it out alone regain more than its share beside the others, as printed? */
+static bool
+regains_more(const struct finding *finding)
+{
+	return !finding->costless && finding->regained_ps > 1.01 * finding->critical_ps;
+}
+
 static void
 write_finding(const struct text *text, uint32_t i)
 {
@@ -376,9 +383,15 @@ write_finding(const struct text *text, uint32_t i)
 	fprintf(text->to, "     ");
 	text_wrap(text, facts_evidence(v, finding, evidence), 5);
 	set_style(text, STYLE_DIM);
-	fprintf(text->to, "     cost %s; confidence %.2f; seen %s to %s\n",
-		facts_cost(&text->facts, &text->shown, finding, cost, sizeof(cost)), finding->confidence,
-		fmt_time(text->facts.unit, finding->start_ps).text, fmt_time(text->facts.unit, finding->end_ps).text);
+	snprintf(sentence, sizeof(sentence), "cost %s; ",
+		 facts_cost(&text->facts, &text->shown, finding, cost, sizeof(cost)));
+	if (regains_more(finding))
+		fmt_append(sentence, sizeof(sentence), "regains %s alone; ",
+			   fmt_time(text->facts.unit, fmt_ps(finding->regained_ps)).text);
+	fmt_append(sentence, sizeof(sentence), "confidence %.2f; seen %s to %s", finding->confidence,
+		   fmt_time(text->facts.unit, finding->start_ps).text, fmt_time(text->facts.unit, finding->end_ps).text);
+	fprintf(text->to, "     ");
+	text_wrap(text, sentence, 5);
 	if (finding->nparts > 1) {
 		fprintf(text->to, "     ");
 		text_wrap(text, facts_parts(&text->facts, finding, sentence, sizeof(sentence)), 5);
@@ -450,7 +463,7 @@ write_findings(const struct text *text)
 	uint32_t costly = facts_costly(text->facts.v), timed = facts_timed(text->facts.v);
 
 	if (costly != 0) {
-		text_title(text, "Root causes, by the time that they cost");
+		text_title(text, "Root causes, by the time that they cost or would regain alone");
 		write_group(text, &(struct group){ 0, costly, false });
 	}
 	if (timed > costly) {

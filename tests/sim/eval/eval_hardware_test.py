@@ -43,7 +43,8 @@ os.unlink(next(iter(made)))
 check(study(out, *args).stdout == reported, "what is missing is made again, and is the same")
 cut = next(iter(made))
 cut.write_text(json.dumps({**json.loads(cut.read_text()), "end_reason": "interrupt"}))
-check(study(out, *args).stdout == reported and json.loads(cut.read_text())["end_reason"] == "limit", "so is one that was interrupted")
+check(study(out, *args).stdout == reported and json.loads(cut.read_text())["end_reason"] == "virtual_time",
+      "so is one that was interrupted")
 
 out = scratch()
 reported = study(out, "links", "--seeds", 1, "--duration", 4).stdout
