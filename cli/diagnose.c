@@ -95,6 +95,17 @@ join_path(char path[PATH_MAX], const char *dir, const char *name, struct err *er
 	return err_set(err, -ENAMETOOLONG, "%s: too long a path", dir);
 }
 
+/* The file of the verdict: a diagnosis that writes its reports replaces it. @return 0: there is none */
+static ino_t
+verdict_file(const char *dir)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/" RUN_VERDICT, dir);
+	return stat(path, &st) == 0 ? st.st_ino : 0;
+}
+
 /*
  * Starts the analyzer and waits for its end; before it the plugin diagnosers, where some are to diagnose the
  * recording.
@@ -110,6 +121,7 @@ analyze(struct diagnose_options *diagnose, bool print, struct err *err)
 				   .count = 8 };
 	pid_t pid;
 	struct verdict_counts counts;
+	ino_t before = verdict_file(diagnose->out);
 	int ret = join_path(records, diagnose->dir, RUN_RECORDING, err);
 
 	if (ret == 0)
@@ -125,8 +137,8 @@ analyze(struct diagnose_options *diagnose, bool print, struct err *err)
 	if (pid < 0)
 		return (int)pid;
 	ret = child_wait(pid);
-	/* Where standard output has failed, the reports are written all the same. */
-	if (reports_complete(diagnose->dir, diagnose->out, err) < 0 ||
+	/* Where standard output has failed, the reports are written all the same; where they have, those before stay. */
+	if ((verdict_file(diagnose->out) != before && reports_complete(diagnose->dir, diagnose->out, err) < 0) ||
 	    (ret == EXIT_DONE && verdict_count(diagnose->out, &counts, err) < 0))
 		return EXIT_FAILED;
 	diagnose->left_out = ret == EXIT_DONE && counts.left_out != 0;

@@ -703,7 +703,7 @@ one_run(const struct one_run *run, struct scenario *scenario, const struct run_d
 	}
 	launch_catch_interrupts();
 	ret = launch_run(&launch, status, err);
-	if (ret == 0)
+	if (ret == 0 && status->fabric != EXIT_USAGE && status->fabric != EXIT_NOT_BEGUN)
 		complete_files(dir->path, run->partitions != 0 ? run->partitions : run->processes, status);
 	run_files_tidy(dir->path);
 	run_hosts_destroy(launch.hosts);
