@@ -65,7 +65,7 @@ struct coll_dep coll_builder_local(struct coll_builder *builder, uint32_t rank, 
  */
 void coll_builder_depend(struct coll_builder *builder, struct coll_dep step, struct coll_dep on);
 
-/* Whoever adds steps cannot go on. @param rc  what coll_builder_finish() is to return: -ENOMEM */
+/* The caller cannot add more steps. @param rc  what coll_builder_finish() is to return: -ENOMEM */
 void coll_builder_fail(struct coll_builder *builder, int rc);
 
 /*

@@ -28,7 +28,7 @@ socket_nic(const struct host_cable *cable, char *buf, size_t cap)
 	snprintf(buf, cap, "%s/%s.vhost", cable->dir, cable->name);
 }
 
-/* Whoever starts the host moves the tap into its namespace. */
+/* The program that starts the host moves the tap into its namespace. */
 static void
 tap_port(const struct host_cable *cable, char *buf, size_t cap)
 {

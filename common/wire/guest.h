@@ -6,7 +6,7 @@
  * connects to the guest's socket gets a session of its own, whose number rxe-guest writes into the frames; it always
  * sends 0.
  *
- * A session runs one command: GUEST_RUN, then input, output and credit, GUEST_EXIT last. Whoever sends data has
+ * A session runs one command: GUEST_RUN, then input, output and credit, GUEST_EXIT last. A sender of data has
  * GUEST_WINDOW_BYTES of credit in that direction, spends it by sending, and gets it back by GUEST_CREDIT when the other
  * side has passed the data on: no session can block another, and every queue is bounded by its window.
  */

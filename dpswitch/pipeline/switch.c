@@ -87,6 +87,27 @@ classify(const struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t count
 			pkts[i].prio = switch_class_of(sw, in_port, &sw->config->flows->flows[pkts[i].flow]);
 }
 
+/* @param npkts  [ports] frames of each ingress in this window, in pkts */
+static inline void
+route_arrivals(struct sw *sw, const struct node *node, struct pkt *const pkts[], const uint32_t npkts[])
+{
+	for (uint16_t i = 0; i < node->nports; i++) {
+		if (npkts[i] == 0)
+			continue;
+		sw->arriving = npkts[i];
+		if (__builtin_expect(sw->class_of != NULL, 0))
+			classify(sw, i, pkts[i], npkts[i]);
+		if (__builtin_expect(sw->volumes != NULL, 0))
+			switch_volumes_count(sw, i, pkts[i], npkts[i]);
+		if (__builtin_expect(sw->samples != NULL, 0))
+			switch_samples_count(sw->samples, i, sw->config->flows, pkts[i], npkts[i]);
+		if (__builtin_expect(node->rx[i]->damaged, 0))
+			switch_route_damaged(sw, i, pkts[i], npkts[i]);
+		else
+			switch_route(sw, i, pkts[i], npkts[i]);
+	}
+}
+
 static void
 switch_run(struct node *node, const struct window *window)
 {
@@ -117,21 +138,7 @@ switch_run(struct node *node, const struct window *window)
 			switch_volumes_window(sw, window->end_ps);
 		return;
 	}
-	for (uint16_t i = 0; i < node->nports; i++) {
-		if (npkts[i] == 0)
-			continue;
-		sw->arriving = npkts[i];
-		if (__builtin_expect(sw->class_of != NULL, 0))
-			classify(sw, i, pkts[i], npkts[i]);
-		if (__builtin_expect(sw->volumes != NULL, 0))
-			switch_volumes_count(sw, i, pkts[i], npkts[i]);
-		if (__builtin_expect(sw->samples != NULL, 0))
-			switch_samples_count(sw->samples, i, sw->config->flows, pkts[i], npkts[i]);
-		if (__builtin_expect(node->rx[i]->damaged, 0))
-			switch_route_damaged(sw, i, pkts[i], npkts[i]);
-		else
-			switch_route(sw, i, pkts[i], npkts[i]);
-	}
+	route_arrivals(sw, node, pkts, npkts);
 	account_open(&sw->account, node->count.rx_bytes + node->count.born_bytes - bytes);
 	if (__builtin_expect(sw->account.pools != NULL, 0))
 		pools_open(sw);

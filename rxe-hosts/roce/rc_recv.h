@@ -96,8 +96,8 @@ struct rc_reth {
 };
 
 /*
- * A marked packet arrived: echoed in the next ACK, or by a CNP unless one was sent lately (RoCEv2 annex A17.9.3). Whoever
- * spaces the CNPs of a port does so itself, and counts cnps.
+ * A marked packet arrived: echoed in the next ACK, or by a CNP unless one was sent lately (RoCEv2 annex A17.9.3). Where
+ * CNPs are spaced by port, the NIC does so, and counts cnps.
  * @return RC_CNP or 0
  */
 uint32_t rc_recv_marked(struct rc_recv *r, const struct roce_params *params, uint64_t now_ps);

@@ -146,7 +146,7 @@ host_completed(struct host *host, const struct rc_recv *rc, const struct pkt *p)
 		host->client.completed(host->client.ctx, &wc);
 }
 
-/* Tells the sender of a marked data packet, unless the NIC sent a CNP lately and spaces those of all its flows. */
+/* Sends a CNP for a marked data packet, unless the NIC sent one lately and spaces those of all its flows. */
 static void
 host_send_cnp(struct host *host, struct nic *nic, struct rc_recv *rc, const struct pkt *p)
 {

@@ -323,7 +323,7 @@ note_overtaker(struct host *host, struct nic *nic, const struct pkt *p)
 	overtakings_add(&nic->truth.overtakings, p->flow, false, p->wire_bytes, host->now_ps);
 }
 
-/* Whoever could have sent now waits behind the sender. */
+/* A queue pair that could have sent now waits behind the sender. */
 static void
 count_waiting(struct host *host, struct nic *nic, const struct send_qp *sender)
 {

@@ -149,7 +149,7 @@ prepare(int fd, const char *netdev)
 	return 0;
 }
 
-/* Whoever reads two clocks may be put off in between: only a reading that took hardly longer than the best one counts. */
+/* The thread may be preempted between two clocks: only a reading that took hardly longer than the best one counts. */
 static void
 read_clocks(struct tap *tap)
 {

@@ -118,7 +118,7 @@ qpn_of(const struct rig *rig, uint32_t rnic, uint64_t time_ps, uint64_t known_ps
 	return QPN(rnic, restart_ps != 0 && time_ps >= restart_ps + known_ps);
 }
 
-/* What a responder reports of a tuple, with its uploads, as its probes arrive. @param came  0: none has, until the time */
+/* What a responder reports of a tuple, with its uploads, as its probes arrive. @param received  whether this one arrived */
 static void
 receive(struct rig *rig, struct rig_receipts *receipts, const struct rec_probe *probe, uint32_t qpn, uint32_t to,
 	bool received)
