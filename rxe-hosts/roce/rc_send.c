@@ -19,6 +19,7 @@ static void apply_rate(struct rc_send *s, const struct roce_params *params, uint
 
 static void rc_messages_load(struct rc_send *s);
 static void close_ledger(struct rc_send *s, const struct roce_params *params, uint64_t now_ps);
+static void charge_closed(const struct rc_send *s, struct ledger *ledger, uint64_t to_ps);
 static uint64_t rc_messages_byte(const struct rc_send *s, const struct roce_params *params, uint32_t seq);
 
 uint32_t
@@ -423,9 +424,10 @@ rc_send_post(struct rc_send *s, const struct roce_params *params, const struct r
 }
 
 static void
-take_oldest(struct rc_send *s, const struct roce_params *params, struct rc_post *post, struct send_times *times)
+take_oldest(struct rc_send *s, const struct roce_params *params, uint64_t now_ps, struct rc_post *post,
+	    struct send_times *times)
 {
-	*times = rc_send_times(s, params, &s->ledger);
+	*times = rc_send_times(s, params, &s->ledger, now_ps);
 	*post = *rc_messages_at(s, s->head++);
 	forget_message(s);
 }
@@ -437,7 +439,7 @@ rc_send_pop(struct rc_send *s, const struct roce_params *params, struct rc_post 
 		return false;
 	if (s->ledger.on)
 		close_ledger(s, params, s->rto_base_ps);
-	take_oldest(s, params, post, times);
+	take_oldest(s, params, s->rto_base_ps, post, times);
 	if ((int32_t)(s->una - s->sample_from) > 0)
 		s->sample_from = s->una; /* never falls 2^31 behind */
 	if (s->head != s->tail)
@@ -446,13 +448,15 @@ rc_send_pop(struct rc_send *s, const struct roce_params *params, struct rc_post 
 }
 
 bool
-rc_send_flush(struct rc_send *s, const struct roce_params *params, struct rc_post *post, struct send_times *times,
-	      uint64_t *acked_bytes)
+rc_send_flush(struct rc_send *s, const struct roce_params *params, uint64_t now_ps, struct rc_post *post,
+	      struct send_times *times, uint64_t *acked_bytes)
 {
 	if (s->head == s->tail)
 		return false;
+	if (s->ledger.on)
+		charge_closed(s, &s->ledger, now_ps);
 	*acked_bytes = rc_send_acked_bytes(s, params);
-	take_oldest(s, params, post, times);
+	take_oldest(s, params, now_ps, post, times);
 	return true;
 }
 
@@ -580,8 +584,24 @@ wire_ps(const struct rc_send *s, const struct roce_params *params, const struct 
 	return ps;
 }
 
+/* What was charged beyond now: a frame that has not left yet, or a wait for the receiver that has not ended. */
+static void
+take_back(const struct rc_send *s, const struct ledger *ledger, uint64_t now_ps, struct send_times *times)
+{
+	const uint8_t from[2] = { s->rnr_until_ps > now_ps ? ledger->again : LEDGER_WIRE,
+				  s->rnr_until_ps > now_ps ? LEDGER_WIRE : ledger->again };
+	uint64_t beyond_ps = ledger->until_ps > now_ps ? ledger->until_ps - now_ps : 0;
+
+	for (uint32_t i = 0; i < 2; i++) {
+		uint64_t back_ps = min_u64(times->ledger_ps[from[i]], beyond_ps);
+
+		times->ledger_ps[from[i]] -= back_ps;
+		beyond_ps -= back_ps;
+	}
+}
+
 struct send_times
-rc_send_times(const struct rc_send *s, const struct roce_params *params, const struct ledger *ledger)
+rc_send_times(const struct rc_send *s, const struct roce_params *params, const struct ledger *ledger, uint64_t now_ps)
 {
 	const struct rc_post *post = s->head != s->tail ? rc_messages_at(s, s->head) : NULL;
 	struct send_times times = { .rtt = s->rtt, .waited_ps = s->waited_ps, .naks = post != NULL ? post->naks : 0 };
@@ -590,6 +610,7 @@ rc_send_times(const struct rc_send *s, const struct roce_params *params, const s
 		return times;
 	memcpy(times.ledger_ps, ledger->ps, sizeof(times.ledger_ps));
 	times.ledger_ps[LEDGER_WIRE] += wire_ps(s, params, post);
+	take_back(s, ledger, now_ps, &times);
 	return times;
 }
 

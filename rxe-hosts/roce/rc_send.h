@@ -270,8 +270,8 @@ void rc_send_fail(struct rc_send *s);
  * After rc_send_fail(): the oldest open message and how much of it was acknowledged, as rc_send_pop().
  * @return false when none is left
  */
-bool rc_send_flush(struct rc_send *s, const struct roce_params *params, struct rc_post *post, struct send_times *times,
-		   uint64_t *acked_bytes);
+bool rc_send_flush(struct rc_send *s, const struct roce_params *params, uint64_t now_ps, struct rc_post *post,
+		   struct send_times *times, uint64_t *acked_bytes);
 
 /*
  * The message of a data packet that this QP sent, for readers of its RETH or payload. The receiver may query it for a
@@ -284,8 +284,9 @@ const struct rc_post *rc_send_message(const struct rc_send *s, const struct pkt 
 
 /* Acknowledged bytes of the oldest open message. */
 uint64_t rc_send_acked_bytes(const struct rc_send *s, const struct roce_params *params);
-/* Of the current message so far. @param ledger  the QP's own, or a copy that the caller has charged further */
-struct send_times rc_send_times(const struct rc_send *s, const struct roce_params *params, const struct ledger *ledger);
+/* Of the current message up to now. @param ledger  the QP's own, or a copy that the caller has charged further */
+struct send_times rc_send_times(const struct rc_send *s, const struct roce_params *params, const struct ledger *ledger,
+				uint64_t now_ps);
 /*
  * Charges the time up to now_ps in which the QP could not have sent: by its pacing, and until ready_ps because its
  * window was full. What is left up to now_ps is its NIC's.

@@ -455,9 +455,7 @@ query_times(const struct device *dev, uint32_t flow, struct send_times *times)
 	const struct send_qp *qp = sending_qp(host, flow);
 	const struct ledger ledger = ledger_now(host, qp);
 
-	*times = rc_send_times(&qp->rc, &host->params, &ledger);
-	if (ledger.until_ps > host->now_ps) /* a frame has not left yet */
-		times->ledger_ps[LEDGER_WIRE] -= min_u64(times->ledger_ps[LEDGER_WIRE], ledger.until_ps - host->now_ps);
+	*times = rc_send_times(&qp->rc, &host->params, &ledger, host->now_ps);
 }
 
 /* A flow's QPs are those of the flow table. */

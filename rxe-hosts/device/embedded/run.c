@@ -305,7 +305,7 @@ host_fail_qp(struct host *host, struct send_qp *qp, const char *why)
 			 flow->src_qpn, flow->src_node, flow->dst_node, flow->sport, flow->dport, why,
 			 (unsigned long long)rc_send_acked_bytes(&qp->rc, &host->params));
 	}
-	while (rc_send_flush(&qp->rc, &host->params, &post, &times, &acked_bytes)) {
+	while (rc_send_flush(&qp->rc, &host->params, host->now_ps, &post, &times, &acked_bytes)) {
 		struct wc wc = {
 			.time_ps = host->now_ps,
 			.wr_id = post.wr_id,

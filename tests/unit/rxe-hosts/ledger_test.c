@@ -267,6 +267,65 @@ what_was_charged_beyond_the_end_goes_back(void **state)
 	assert_int_equal(l.ps[LEDGER_BEHIND], 32);
 }
 
+/* The QP fails, or is asked, now: its message's ledger has the time until now, whatever was under way. */
+static void
+add_up_to_now(bool failed)
+{
+	struct rc_post lost;
+	struct ledger copy = s.ledger;
+	uint64_t sum_ps = 0, acked;
+
+	if (failed) {
+		rc_send_fail(&s);
+		assert_true(rc_send_flush(&s, &params, now_ps, &lost, &sent_times, &acked));
+	} else {
+		rc_send_account(&s, &copy, now_ps, now_ps);
+		sent_times = rc_send_times(&s, &params, &copy, now_ps);
+	}
+	for (uint32_t i = 0; i < LEDGER_ENTRIES; i++)
+		sum_ps += sent_times.ledger_ps[i];
+	assert_int_equal(sum_ps, now_ps - PS_PER_US);
+}
+
+static void
+a_frame_still_leaves(void **state)
+{
+	for (uint32_t failed = 0; failed < 2; failed++) {
+		begin("none");
+		leave_all(3);
+		now_ps -= line_ps / 2;
+		add_up_to_now(failed);
+		teardown(NULL);
+	}
+}
+
+/* Retries are spent, or the receiver refuses the message, while its sender waits for ACKs. */
+static void
+acks_are_missing(void **state)
+{
+	for (uint32_t failed = 0; failed < 2; failed++) {
+		begin("none");
+		leave_all(4);
+		now_ps += 5 * PS_PER_US;
+		add_up_to_now(failed);
+		teardown(NULL);
+	}
+}
+
+static void
+the_receiver_is_still_not_ready(void **state)
+{
+	for (uint32_t failed = 0; failed < 2; failed++) {
+		begin("none");
+		leave_all(4);
+		now_ps = s.sent_ps[0] + RTT_PS;
+		assert_true(rc_send_rnr(&s, &params, 0, now_ps));
+		now_ps += params.rnr_delay_ps / 3;
+		add_up_to_now(failed);
+		teardown(NULL);
+	}
+}
+
 UNIT_TEST(ledger)
 {
 	const struct CMUnitTest tests[] = {
@@ -280,6 +339,9 @@ UNIT_TEST(ledger)
 		cmocka_unit_test(the_sender_stands_until_a_timeout),
 		cmocka_unit_test(a_receiver_is_not_ready),
 		cmocka_unit_test(what_was_charged_beyond_the_end_goes_back),
+		cmocka_unit_test(a_frame_still_leaves),
+		cmocka_unit_test(acks_are_missing),
+		cmocka_unit_test(the_receiver_is_still_not_ready),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

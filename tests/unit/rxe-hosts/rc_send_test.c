@@ -240,10 +240,10 @@ test_timeouts_double_and_then_give_up(void **state)
 	assert_false(rc_send_timeout(&s, &params, 30000));                      /* retry_count 2 */
 	rc_send_fail(&s);
 	assert_false(rc_send_ready(&s));
-	assert_true(rc_send_flush(&s, &params, &lost, &sent_times, &acked));
+	assert_true(rc_send_flush(&s, &params, 30000, &lost, &sent_times, &acked));
 	assert_int_equal(acked, 0);
 	assert_int_equal(lost.wr_id, 3 * 1024);
-	assert_false(rc_send_flush(&s, &params, &lost, &sent_times, &acked));
+	assert_false(rc_send_flush(&s, &params, 30000, &lost, &sent_times, &acked));
 	struct rc_work work = { .bytes = 1 };
 
 	assert_int_not_equal(rc_send_post(&s, &params, &work), 0);
