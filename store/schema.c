@@ -210,7 +210,7 @@ const struct store_schema store_schemas[STORE_TABLES] = {
 			      TEXT("flow", "NULL: a local step"), INT("start_ns", "ns", ""),
 			      INT("end_ns", "ns", "of an open step the end of the run"),
 			      INT("expect_ns", "ns", "among its own collective's steps"),
-#define LEDGER_COLUMN(id, value, name, member, meaning) INT(name "_ns", "ns", meaning),
+#define LEDGER_COLUMN(id, value, name, member, title, meaning) INT(name "_ns", "ns", meaning),
 			      LEDGER_ROWS(LEDGER_COLUMN) } },
 };
 

@@ -122,8 +122,8 @@ insert_all(sqlite3 *db, const json_t *findings)
 static int
 insert_ledgers(sqlite3 *db, const json_t *path)
 {
-#define LEDGER_KEY(id, value, name, member, meaning) name "_ns",
-#define LEDGER_PLACE(id, value, name, member, meaning) ", ?"
+#define LEDGER_KEY(id, value, name, member, title, meaning) name "_ns",
+#define LEDGER_PLACE(id, value, name, member, title, meaning) ", ?"
 	static const char *const keys[] = { "job",  "collective", "iteration", "rank",   "step",
 					    "host", "flow",       "start_ns",  "end_ns", "expect_ns" };
 	static const char *const entries[] = { LEDGER_ROWS(LEDGER_KEY) };

@@ -56,7 +56,7 @@ const char views_at_time[] =
 	" round(rx_pause_recent_at_ns / 1e6, 3) AS \"Recent RX Pause Timestamp\" " PORTS                                   \
 	"JOIN pfc_now USING (port) WHERE " PORT_ASKED " ORDER BY port, class"
 
-#define LEDGER_COLUMN(id, value, name, member, meaning) ", round(" name "_ns / 1e3, 3) AS " name
+#define LEDGER_COLUMN(id, value, name, member, title, meaning) ", round(" name "_ns / 1e3, 3) AS " name
 
 const struct view views[] = {
 	{ "interfaces counters",

@@ -109,7 +109,7 @@ evidence_report(const struct evidence *ev, uint32_t step, struct rec_step *repor
 uint64_t
 evidence_ledger_ps(const struct evidence *ev, uint32_t step, enum ledger_entry entry)
 {
-#define MEMBER(id, value, name, member, meaning) [id] = offsetof(struct rec_step, member),
+#define MEMBER(id, value, name, member, title, meaning) [id] = offsetof(struct rec_step, member),
 	static const size_t members[LEDGER_ENTRIES] = { LEDGER_ROWS(MEMBER) };
 	struct rec_step report;
 	uint64_t ps;

@@ -12,6 +12,7 @@
 #include "diag/report/facts.h"
 #include "diag/report/flows.h"
 #include "diag/report/json.h"
+#include "diag/report/ledger.h"
 #include "diag/vedrfolnir/section.h"
 #include "diag/verdict.h"
 
@@ -942,10 +943,10 @@ static json_t *
 document(const struct verdict *v)
 {
 	json_t *root = json_document(v);
-	json_t *more =
-		json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "run", run(v), "generated", page_generated(v),
-			  "nodes", nodes(v), "ports", ports(v), "flows", flows(v), "graphs", page_graphs(v), "detections",
-			  page_detections(v), "notifications", page_notifications(v), "polls", page_polls(v));
+	json_t *more = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "run", run(v), "generated",
+				 page_generated(v), "nodes", nodes(v), "ports", ports(v), "flows", flows(v), "graphs",
+				 page_graphs(v), "ledger", page_ledger(v), "detections", page_detections(v),
+				 "notifications", page_notifications(v), "polls", page_polls(v));
 
 	if (root == NULL || json_object_update(root, more) != 0 ||
 	    add_references(v, json_object_get(root, "findings")) != 0 ||

@@ -16,6 +16,7 @@
 #include "diag/report/fmt.h"
 #include "diag/report/jobs.h"
 #include "diag/report/json.h"
+#include "diag/report/ledger.h"
 #include "diag/report/text.h"
 #include "diag/vedrfolnir/section.h"
 #include "diag/verdict.h"
@@ -230,7 +231,7 @@ waited_for(const struct verdict *v, const struct run_step *step)
 static json_t *
 ledger_json(const struct vedrfolnir_ledger *ledger)
 {
-#define LEDGER_KEY(id, value, name, member, meaning) [id] = name "_ns",
+#define LEDGER_KEY(id, value, name, member, title, meaning) [id] = name "_ns",
 	static const char *const keys[LEDGER_ENTRIES] = { LEDGER_ROWS(LEDGER_KEY) };
 	json_t *entries = json_object();
 	uint64_t sum_ps = 0;
@@ -435,6 +436,8 @@ vedrfolnir_text(const struct text *text, const struct section *section)
 
 	if (rc == 0)
 		rc = write_path(text, section->own);
+	if (rc == 0)
+		rc = ledger_text(text);
 	if (rc == 0)
 		rc = write_contributors(text, section->own);
 	if (rc == 0)

@@ -212,7 +212,7 @@ waited_ns(uint64_t waited_ps)
 }
 
 /* Sets a member of struct rec_step. */
-#define IN_RECORD(id, value, name, member, meaning) .member = times->ledger_ps[id],
+#define IN_RECORD(id, value, name, member, title, meaning) .member = times->ledger_ps[id],
 
 void
 monitor_report(struct recbuf *records, const struct step_result *result, const struct send_times *times, uint64_t now_ps)

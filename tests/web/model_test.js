@@ -9,6 +9,7 @@ import {addUp, bytes, change, count, cut, duration, readable, score, timeIn} fro
 import {hashOf, readHash} from "../../web/src/hash.js";
 import {lanesOf, lanesOfRun, seenIn, stepAt, worstOf} from "../../web/src/lanes.js";
 import {leadOf} from "../../web/src/lead.js";
+import {withSums} from "../../web/src/ledger.js";
 import {belonging, column, eventsOf, level, modelOf, rows, stepIsLit, stepName, victimFlow} from "../../web/src/model.js";
 import {planesOf, ROWS} from "../../web/src/planes.js";
 import {countersIn} from "../../web/src/ports.js";
@@ -153,6 +154,11 @@ const tests = {
         {lost_ns: 1000, explained_ns: 666.8, without_effect_ns: 0, late_little_ns: 0, unexplained_ns: 333.2});
     thirds.findings = [333.4, 333.4].map((ns, index) => ({...thirds.findings[0], index, explained_ns: ns}));
     assert.deepEqual(shownOf(thirds, partsOf(thirds), 1e3, 2), ["0.34", "0.33", "0.33"], "and what is shown of them");
+  },
+
+  ledger_has_sums() {
+    const row = (entry, step_ns, paths_ns) => ({entry, title: "", step_ns, paths_ns}), wire = row("wire", 1000, 3000);
+    assert.deepEqual(withSums([wire, row("late", 500, 0)]), [wire, row("late", 500, 0), row("all", 1500, 3000)]);
   },
 
   what_jobs_did() {

@@ -16,6 +16,7 @@ import {drawIterations} from "./iterations.js";
 import {drawJobs} from "./jobs.js";
 import {listenForKeys} from "./keys.js";
 import {endOf} from "./lanes.js";
+import {drawLedger} from "./ledger.js";
 import {modelOf} from "./model.js";
 import {drawCollisions, drawWays} from "./paths.js";
 import {drawOutside} from "./plugin.js";
@@ -72,6 +73,7 @@ const parts = [
   () => drawOutside(causes, store),
   () => drawContributors(causes, store),
   () => drawJobs(drawings, store),
+  () => drawLedger(drawings, store),
   () => drawWaiting(drawings, store),
   () => drawProvenance(drawings, store),
   () => drawEvidence(page, store),

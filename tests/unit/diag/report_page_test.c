@@ -102,6 +102,31 @@ data_names_what_drawings_need(void **state)
 	report_files_remove(&files);
 }
 
+/* Rows of the ledger, whole steps of the page's last decimal; null where no host reported one. */
+static void
+data_has_the_ledger(void **state)
+{
+	struct verdict *v = fixture_case();
+	struct files files = report_files_write(v);
+	json_t *data = page_data(&files), *ledger;
+
+	(void)state;
+	assert_true(json_is_null(get(data, "ledger")));
+	json_decref(data);
+	report_files_remove(&files);
+	v = fixture_case();
+	vedrfolnir_of(v)->ledgers[1].ps[LEDGER_WIRE] = 1728400 * PS_PER_NS;
+	files = report_files_write(v);
+	data = page_data(&files);
+	ledger = get(data, "ledger");
+	assert_int_equal(json_integer_value(get(ledger, "step")), fixture_step(v, 5, 2));
+	assert_string_equal(json_string_value(get(at(get(ledger, "rows"), 0), "entry")), "wire");
+	assert_int_equal(json_integer_value(get(at(get(ledger, "rows"), 0), "step_ns")), 1728000);
+	assert_string_equal(json_string_value(get(at(get(ledger, "rows"), 1), "entry")), "unknown");
+	json_decref(data);
+	report_files_remove(&files);
+}
+
 static void
 innocent_and_unfinished_runs_have_pages(void **state)
 {
@@ -240,9 +265,13 @@ hostile_names_do_no_harm(void **state)
 UNIT_TEST(report_page)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(data_names_what_drawings_need), cmocka_unit_test(innocent_and_unfinished_runs_have_pages),
-		cmocka_unit_test(data_of_large_run_is_small),    cmocka_unit_test(graph_of_large_run_is_its_critical_path),
-		cmocka_unit_test(graphviz_draws_the_graphs),     cmocka_unit_test(hostile_names_do_no_harm),
+		cmocka_unit_test(data_has_the_ledger),
+		cmocka_unit_test(data_names_what_drawings_need),
+		cmocka_unit_test(innocent_and_unfinished_runs_have_pages),
+		cmocka_unit_test(data_of_large_run_is_small),
+		cmocka_unit_test(graph_of_large_run_is_its_critical_path),
+		cmocka_unit_test(graphviz_draws_the_graphs),
+		cmocka_unit_test(hostile_names_do_no_harm),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -164,6 +164,39 @@ json_has_ledgers(void **state)
 	report_files_remove(&files);
 }
 
+/* Of the message that lost most, and of the critical path: parts add up as they are shown. */
+static const char ledger_lines[] = "Where senders' time went (ms)\n"
+				   "  ENTRY    17->18 STEP 2  CRITICAL PATH  MEANING\n"
+				   "  wire             1.729          3.457  own frames on the wire, each once\n"
+				   "  paused           2.117          2.117  paused by PFC\n"
+				   "  unknown         66.288        265.333  no entry has it\n"
+				   "  all             70.134        270.907\n";
+
+static void
+text_has_the_ledger(void **state)
+{
+	struct verdict *v = fixture_case();
+	struct vedrfolnir *own = vedrfolnir_of(v);
+	struct files files;
+	char *text;
+
+	(void)state;
+	assert_int_equal(own->waiting[0].path[1], fixture_step(v, 5, 2));
+	own->ledgers[1].ps[LEDGER_WIRE] = 1728400 * PS_PER_NS;
+	own->ledgers[1].ps[LEDGER_PAUSED] = 2117400 * PS_PER_NS;
+	own->ledgers[0].ps[LEDGER_WIRE] = 1728400 * PS_PER_NS;
+	files = report_files_write(v);
+	text = report_files_read(&files, "report.txt");
+	assert_non_null(strstr(text, ledger_lines));
+	free(text);
+	report_files_remove(&files);
+	files = report_files_write(fixture_case());
+	text = report_files_read(&files, "report.txt");
+	assert_null(strstr(text, "Where senders' time went")); /* no host reported one */
+	free(text);
+	report_files_remove(&files);
+}
+
 static void
 json_of_unfinished(void **state)
 {
@@ -338,17 +371,12 @@ reports_what_it_cannot_write(void **state)
 UNIT_TEST(report)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(json_reports_the_case),
-		cmocka_unit_test(json_has_all_keys),
-		cmocka_unit_test(json_has_ledgers),
-		cmocka_unit_test(json_of_unfinished),
-		cmocka_unit_test(same_verdict_same_bytes),
-		cmocka_unit_test(text_reports_the_case),
-		cmocka_unit_test(text_of_nothing_wrong),
-		cmocka_unit_test(text_of_unfinished),
-		cmocka_unit_test(text_names_who_no_longer_answered),
-		cmocka_unit_test(terminal_gets_colors),
-		cmocka_unit_test(reports_what_it_cannot_write),
+		cmocka_unit_test(json_reports_the_case), cmocka_unit_test(json_has_all_keys),
+		cmocka_unit_test(json_has_ledgers),      cmocka_unit_test(text_has_the_ledger),
+		cmocka_unit_test(json_of_unfinished),    cmocka_unit_test(same_verdict_same_bytes),
+		cmocka_unit_test(text_reports_the_case), cmocka_unit_test(text_of_nothing_wrong),
+		cmocka_unit_test(text_of_unfinished),    cmocka_unit_test(text_names_who_no_longer_answered),
+		cmocka_unit_test(terminal_gets_colors),  cmocka_unit_test(reports_what_it_cannot_write),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -235,7 +235,7 @@ report_is_the_record(void **state)
 	assert_int_equal(rec->rtt_min_ps, 70);
 	assert_int_equal(rec->rtt_mean_ps, 80);
 	assert_int_equal(rec->rtt_samples, 3);
-#define IS_IN_RECORD(id, value, name, member, meaning) assert_int_equal(rec->member, 100 + id);
+#define IS_IN_RECORD(id, value, name, member, title, meaning) assert_int_equal(rec->member, 100 + id);
 	LEDGER_ROWS(IS_IN_RECORD)
 	assert_int_equal(rec->waited_ns, 5);
 	assert_int_equal(rec->naks, 9);
