@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "common/minmax.h"
+#include "common/wire/drop.h"
 #include "diag/vedrfolnir/cause/cause.h"
 #include "diag/vedrfolnir/provenance/window.h"
 
@@ -226,13 +227,34 @@ has_lossy_data(const struct evidence *ev, const struct run_step *s)
 }
 
 /*
+ * Had a port that ACKs of a flow leave by counted packets that found its queue full? Those are of a class without PFC, as
+ * class 0 is, and no report shows how long such a queue stands.
+ */
+static bool
+had_full_queue(const struct evidence *ev, const struct run_step *s)
+{
+	const struct ev_flow *flow = &ev->flows[s->flow];
+
+	for (uint32_t i = 0; i < ev->drops.count; i++) {
+		const struct rec_drop_row *row = EV_AT(ev->drops, struct rec_drop_row, i);
+		uint32_t port = evidence_port(ev, row->hdr.node, row->port);
+
+		for (uint32_t h = flow->nhops; h < flow->nhops + flow->nback; h++)
+			if (row->reason == REC_DROP_QUEUE_FULL && row->first_ps < s->end_ps &&
+			    ev->hops[flow->first_hop + h] == port)
+				return true;
+	}
+	return false;
+}
+
+/*
  * ACKs are of class 0: behind others' data in it they wait without a report. Did such data take a part of any link,
  * anywhere, in the time of a step? Polling packets take next to nothing.
  */
 static bool
 acks_may_wait(const struct evidence *ev, const struct run_step *s)
 {
-	if (has_lossy_data(ev, s))
+	if (has_lossy_data(ev, s) || had_full_queue(ev, s))
 		return true;
 	for (uint32_t i = 0; i < ev->overtakes.count; i++) {
 		const struct rec_overtake_row *row = EV_AT(ev->overtakes, struct rec_overtake_row, i);

@@ -3,6 +3,7 @@
  * A retransmission timer without room for a few round trips: the sender took packets for lost, sent them again, and then
  * received the ACKs of the first copies. Nothing was lost. A timer below the round trip of an idle path ends before any ACK
  * can arrive: of several copies no ACK shows which it is for, and all that the sender waited and sent again is the timer's.
+ * Copies that are sent behind all data hold none of it back: where the first timer ended later, it cost nothing.
  */
 #include "common/array.h"
 #include "common/wire/roce.h"
@@ -27,6 +28,22 @@ is_below_rtt(const struct cause_input *in, uint32_t step)
 	       evidence_ledger_ps(in->ev, step, LEDGER_NAK) == 0;
 }
 
+/*
+ * Had all data been sent once before the first timer ended? It starts with the first frame or later. In the entries that
+ * count here the sender sent data, or was not allowed to; copies stand in others.
+ */
+static bool
+had_sent_all(const struct cause_input *in, uint32_t step)
+{
+	static const enum ledger_entry sending[] = { LEDGER_WIRE,   LEDGER_PACED, LEDGER_WINDOW,
+						     LEDGER_PAUSED, LEDGER_NIC,   LEDGER_BEHIND };
+	uint64_t sent_ps = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(sending); i++)
+		sent_ps += evidence_ledger_ps(in->ev, step, sending[i]);
+	return sent_ps <= in->steps[step].waited_ps;
+}
+
 static void
 look(struct cause_set *set, uint32_t step)
 {
@@ -37,7 +54,7 @@ look(struct cause_set *set, uint32_t step)
 	struct cause_finding *finding;
 
 	/* a timer with room for round trips on an idle path is long enough: what made these longer is the cause */
-	if (s->waited_ps > ROCE_TIMER_ROUND_TRIPS * s->base_rtt_ps)
+	if (s->waited_ps > ROCE_TIMER_ROUND_TRIPS * s->base_rtt_ps || had_sent_all(set->in, step))
 		return;
 	finding = cause_of_sender(set, step, ps, EV_NONE, set->in->ev->nodes[s->host].name);
 	if (finding != NULL && below)

@@ -177,6 +177,35 @@ test_delay(void **state)
 	verdict_destroy(v);
 }
 
+/* A port that the ACKs leave by dropped packets from a full queue: ACKs may wait there, unless that was later. */
+static void
+test_delay_beside_a_full_queue(void **state)
+{
+	const struct seen seen = { .min_us = 30, .mean_us = 31, .depth = 7, .ports = 3 };
+
+	(void)state;
+	for (int later = 0; later < 2; later++) {
+		struct rec_drop_row drop = { .last = F15,
+					     .port = 0,
+					     .reason = REC_DROP_QUEUE_FULL,
+					     .packets = 10,
+					     .first_ps = (later ? 81 : 1) * MS,
+					     .last_ps = (later ? 82 : 2) * MS };
+		struct records r;
+		struct verdict *v;
+
+		case_fabric(&r);
+		set_window(&r);
+		route_back(&r, F17, back17);
+		put_step(&r, H17, 0, 80 * MS, &seen);
+		put_way17(&r, &seen);
+		RECORDS_PUT(&r, drop, REC_DROP_ROW, SW6, 83 * MS);
+		v = case_conclude(&r, REC_END_COMPLETE);
+		assert_int_equal(case_find(v, FINDING_PATH_DELAY, "17->18/10000>10000", NULL) != NULL, later);
+		verdict_destroy(v);
+	}
+}
+
 /* A switch that has no route for some of the packets: they are late because they were sent again, and no link is. */
 static void
 test_delay_beside_a_hole(void **state)
@@ -519,6 +548,7 @@ UNIT_TEST(cause_delay)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_delay),
+		cmocka_unit_test(test_delay_beside_a_full_queue),
 		cmocka_unit_test(test_delay_beside_a_hole),
 		cmocka_unit_test(test_delay_of_a_slow_nic),
 		cmocka_unit_test(test_delay_beside_others),

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "common/array.h"
+#include "common/units.h"
 #include "common/wire/drop.h"
 #include "common/wire/record.h"
 #include "tests/unit/diag/case.h"
@@ -32,7 +33,7 @@ slow_step(struct records *r)
 }
 
 static const struct {
-	uint64_t nic_ps, early_ps, peer_ps, reordered_ps, timeout_ps;
+	uint64_t nic_ps, early_ps, peer_ps, reordered_ps, timeout_ps, wire_ps; /* wire_ps: 0: EXPECT */
 	uint32_t waited_ns;
 	const struct finding_type *type;
 	const char *root, *words;
@@ -61,6 +62,8 @@ static const struct {
 	  .root = "17",
 	  .words = "before an ACK can arrive on an idle path",
 	  .innocent = true },
+	/* all data had been sent when the timer ended: what followed held none of it back */
+	{ .timeout_ps = LOST, .waited_ns = 9000, .wire_ps = 9000 * PS_PER_NS, .type = NULL },
 };
 
 static void
@@ -75,6 +78,7 @@ an_entry_of_the_ledger_is_a_cause(void **state)
 		step.early_ps = entries[i].early_ps;
 		step.timeout_ps = entries[i].timeout_ps;
 		step.waited_ns = entries[i].waited_ns;
+		step.wire_ps = entries[i].wire_ps != 0 ? entries[i].wire_ps : step.wire_ps;
 		step.peer_ps = entries[i].peer_ps;
 		step.reordered_ps = entries[i].reordered_ps;
 		step.retransmits = entries[i].reordered_ps + entries[i].timeout_ps != 0 ? 9 : 0;
