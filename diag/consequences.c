@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Causes have consequences: a link that is down leaves fewer paths, full queues drop, and what is dropped is sent again. */
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,9 +10,10 @@
 
 /* Where a consequence is, as seen from its cause. */
 enum relation {
-	AT_PORT, /* at its port, or with that among the ports involved */
-	AT_LINK, /* at a port of either end's node, or where flows of it have fewer paths without the link */
-	AT_NODE, /* at a port of its node */
+	AT_PORT,  /* at its port, or with that among the ports involved */
+	AT_ENDS,  /* at a port of either end's node */
+	AT_PATHS, /* at a port that flows pass because they have fewer paths */
+	AT_NODE,  /* at a port of its node */
 };
 
 #define MAX_KINDS 6
@@ -21,7 +24,8 @@ static const struct rule {
 	enum relation at;
 	const char *of[MAX_KINDS];
 } rules[] = {
-	{ "link-down", AT_LINK, { "flow-contention", "incast", "load-imbalance", "pfc-backpressure", "blackhole" } },
+	{ "link-down", AT_PATHS, { "flow-contention", "incast", "load-imbalance", "pfc-backpressure" } },
+	{ "link-down", AT_ENDS, { "blackhole" } },
 	{ "link-rate", AT_PORT, { "flow-contention", "incast", "load-imbalance", "pfc-backpressure" } },
 	{ "tail-drop", AT_PORT, { "packet-loss", "reordering", "blackhole" } },
 	{ "pfc-watchdog", AT_NODE, { "packet-loss", "tail-drop", "blackhole" } },
@@ -47,99 +51,157 @@ has_port(const struct finding *finding, uint32_t port)
 	return finding->root_port == port;
 }
 
-/* The hops from a node to all others; RUN_NONE: no path. Hosts forward nothing. @param hops, queue  [run->nnodes] */
-static void
-count_hops(const struct run *run, uint32_t from, uint32_t *hops, uint32_t *queue)
+/* By what part of its packets a flow passes a port, if each switch spreads them over its shortest paths alike (ECMP). */
+struct spread {
+	uint32_t *hops, *queue; /* [nnodes] to its destination; RUN_NONE: no path; and nodes in their order */
+	double *part;           /* [nnodes] */
+	double *anyway;         /* [nflows] 0: not known yet */
+	uint32_t known;
+};
+
+#define MOST_KNOWN 64 /* flows of a finding that are looked at: those of its first claims */
+/* Is a port one of the two ends of a link? */
+static bool
+is_end_of(const struct run *run, uint32_t port, const struct run_port *link)
+{
+	const struct run_port *of = &run->ports[port];
+
+	return link != NULL && (of == link || (of->node == link->peer_node && of->peer_node == link->node &&
+					       (link->peer_port == RUN_NONE || link->peer_port == port)));
+}
+
+/* Hosts forward nothing. @param without  a link that is not there, or NULL  @return the number of nodes with a path */
+static uint32_t
+count_hops(const struct run *run, uint32_t dst, const struct run_port *without, struct spread *s)
 {
 	uint32_t head = 0, tail = 0;
 
 	for (uint32_t n = 0; n < run->nnodes; n++)
-		hops[n] = RUN_NONE;
-	hops[from] = 0;
-	queue[tail++] = from;
+		s->hops[n] = RUN_NONE;
+	s->hops[dst] = 0;
+	s->queue[tail++] = dst;
 	while (head < tail) {
-		uint32_t node = queue[head++];
+		uint32_t node = s->queue[head++];
 		const struct run_node *at = &run->nodes[node];
 
 		for (uint32_t p = at->first_port; p < at->first_port + at->nports; p++) {
 			uint32_t next = run->ports[p].peer_node;
 
-			if (next == RUN_NONE || hops[next] != RUN_NONE || (at->host && node != from))
+			if (next == RUN_NONE || s->hops[next] != RUN_NONE || (at->host && node != dst) ||
+			    is_end_of(run, p, without))
 				continue;
-			hops[next] = hops[node] + 1;
-			queue[tail++] = next;
+			s->hops[next] = s->hops[node] + 1;
+			s->queue[tail++] = next;
 		}
 	}
+	return tail;
 }
 
-/* Hops to all nodes from both ends of a link, and from both ends of a finding's link. */
-struct detour {
-	uint32_t *ends[2], *root, *next;
-};
-
-/* A sum of hops of which none may be RUN_NONE. */
-static uint64_t
-sum_hops(uint32_t a, uint32_t b, uint32_t c)
-{
-	return a == RUN_NONE || b == RUN_NONE || c == RUN_NONE ? UINT64_MAX : (uint64_t)a + b + c;
-}
-
-/*
- * Would a path of a flow lead by the link, in either direction, that is no longer than its own by the finding's port, and
- * not by that port as well?
- */
+/* Is a port of a node the beginning of a shortest path? */
 static bool
-leads_by(const struct run *run, const struct detour *d, const struct run_port *root, uint32_t flow)
+leads_on(const struct run *run, const struct spread *s, uint32_t port, const struct run_port *without)
 {
-	uint32_t src = run->flows[flow].src, dst = run->flows[flow].dst;
-	uint64_t own;
+	const struct run_port *of = &run->ports[port];
+
+	return of->peer_node != RUN_NONE && s->hops[of->peer_node] != RUN_NONE &&
+	       s->hops[of->peer_node] + 1 == s->hops[of->node] && !is_end_of(run, port, without);
+}
+
+/* Of a flow's packets, the part that leaves by a port. */
+static double
+part_by(const struct run *run, uint32_t flow, uint32_t port, const struct run_port *without, struct spread *s)
+{
+	uint32_t src = run->flows[flow].src, dst = run->flows[flow].dst, count;
+	double by_port = 0;
 
 	if (src == RUN_NONE || dst == RUN_NONE)
-		return false;
-	own = sum_hops(d->root[src], 1, d->next[dst]);
-	for (uint32_t e = 0; e < 2 && own != UINT64_MAX; e++) {
-		const uint32_t *from = d->ends[e], *to = d->ends[!e];
-		uint64_t by_link = sum_hops(from[src], 1, to[dst]);
-		uint64_t port_first = sum_hops(d->root[src], 1, from[root->peer_node]);
-		uint64_t link_first = sum_hops(from[src], 1, to[root->node]);
+		return 0;
+	count = count_hops(run, dst, without, s);
+	for (uint32_t n = 0; n < run->nnodes; n++)
+		s->part[n] = n == src;
+	while (count-- > 0) { /* the farthest first: what it gets is known then */
+		uint32_t node = s->queue[count], paths = 0;
+		const struct run_node *at = &run->nodes[node];
 
-		if (by_link > own)
-			continue;
-		port_first = port_first != UINT64_MAX && to[dst] != RUN_NONE ? port_first + 1 + to[dst] : UINT64_MAX;
-		link_first = link_first != UINT64_MAX ? link_first + 1 + d->next[dst] : UINT64_MAX;
-		if (port_first != by_link && link_first != by_link)
-			return true;
+		for (uint32_t p = at->first_port; p < at->first_port + at->nports; p++)
+			paths += leads_on(run, s, p, without);
+		for (uint32_t p = at->first_port; p < at->first_port + at->nports && s->part[node] > 0; p++) {
+			if (!leads_on(run, s, p, without))
+				continue;
+			s->part[run->ports[p].peer_node] += s->part[node] / paths;
+			by_port += p == port ? s->part[node] / paths : 0;
+		}
 	}
-	return false;
+	return by_port;
+}
+
+#define MOST_LIKELY 0.5 /* what would be at most that likely without its cause is taken for its consequence */
+
+/* How likely a flow would pass the finding's port if the link were there, against now; 1 of one that does not pass. */
+static double
+passes_anyway(const struct run *run, const struct run_port *link, uint32_t port, uint32_t flow, struct spread *s)
+{
+	double now;
+
+	if (flow == RUN_NONE)
+		return 1;
+	if (s->anyway[flow] == 0) {
+		s->known++;
+		now = part_by(run, flow, port, link, s);
+		s->anyway[flow] = now > 0 ? fmax(DBL_MIN, part_by(run, flow, port, NULL, s) / now) : 1;
+	}
+	return s->anyway[flow];
+}
+
+/* Both flows have to pass the port to share its queue. */
+static double
+claim_anyway(const struct run *run, const struct run_port *link, uint32_t port, const struct finding_claim *claim,
+	     struct spread *s)
+{
+	uint32_t victim = run->steps[claim->step].flow;
+
+	return passes_anyway(run, link, port, victim, s) *
+	       (claim->flow != victim ? passes_anyway(run, link, port, claim->flow, s) : 1);
 }
 
 /*
- * Had flows of a finding fewer paths that avoid its port because a link is down? Without memory it is not known, and no.
+ * Would the flows of most of a finding's time not have shared its port's queue if the link were there? By the time of each
+ * pair of a step and a culprit; of a finding that claims none, by its flows.
  */
+static bool
+lacks_link_of(const struct run *run, const struct run_port *link, const struct finding *finding, struct spread *s)
+{
+	double missed = 0, all = 0;
+
+	for (uint32_t i = 0; i < finding->nclaims && s->known < MOST_KNOWN; i++) {
+		const struct finding_claim *claim = &finding->claims[i];
+
+		all += claim->ps;
+		missed += claim_anyway(run, link, finding->root_port, claim, s) <= MOST_LIKELY ? claim->ps : 0;
+	}
+	for (uint32_t f = 0; f < finding->nflows && finding->nclaims == 0; f++, all++)
+		missed += passes_anyway(run, link, finding->root_port, finding->flows[f], s) <= MOST_LIKELY;
+	for (uint32_t v = 0; v < finding->nvictims && finding->nclaims == 0; v++, all++)
+		missed += passes_anyway(run, link, finding->root_port, finding->victims[v], s) <= MOST_LIKELY;
+	return all > 0 && missed >= all / 2;
+}
+
+/* The same; without memory it is not known, and no. */
 static bool
 lacks_link(const struct run *run, const struct run_port *link, const struct finding *finding)
 {
-	const struct run_port *root = &run->ports[finding->root_port];
-	const uint32_t nodes[2] = { link->node, link->peer_node };
-	uint32_t *hops;
-	struct detour d;
-	bool lacks = false;
+	size_t nodes = (size_t)run->nnodes + 1;
+	struct spread s = { .hops = calloc(nodes, sizeof(*s.hops)),
+			    .queue = calloc(nodes, sizeof(*s.queue)),
+			    .part = calloc(nodes, sizeof(*s.part)),
+			    .anyway = calloc((size_t)run->nflows + 1, sizeof(*s.anyway)) };
+	bool lacks = link->peer_node != RUN_NONE && run->nnodes != 0 && s.hops != NULL && s.queue != NULL &&
+		     s.part != NULL && s.anyway != NULL && lacks_link_of(run, link, finding, &s);
 
-	if (run->nnodes == 0 || link->peer_node == RUN_NONE || root->peer_node == RUN_NONE)
-		return false;
-	hops = calloc(5 * (size_t)run->nnodes, sizeof(*hops));
-	if (hops == NULL)
-		return false;
-	d = (struct detour){ { hops, hops + run->nnodes }, hops + 2 * (size_t)run->nnodes, hops + 3 * (size_t)run->nnodes };
-	count_hops(run, nodes[0], d.ends[0], hops + 4 * (size_t)run->nnodes);
-	count_hops(run, nodes[1], d.ends[1], hops + 4 * (size_t)run->nnodes);
-	count_hops(run, root->node, d.root, hops + 4 * (size_t)run->nnodes);
-	count_hops(run, root->peer_node, d.next, hops + 4 * (size_t)run->nnodes);
-	for (uint32_t f = 0; f < finding->nflows && !lacks; f++)
-		lacks = leads_by(run, &d, root, finding->flows[f]);
-	for (uint32_t f = 0; f < finding->nvictims && !lacks; f++)
-		lacks = leads_by(run, &d, root, finding->victims[f]);
-	free(hops);
+	free(s.hops);
+	free(s.queue);
+	free(s.part);
+	free(s.anyway);
 	return lacks;
 }
 
@@ -154,8 +216,10 @@ is_there(const struct run *run, const struct rule *rule, const struct finding *c
 		       (port->peer_port != RUN_NONE && has_port(finding, port->peer_port));
 	if (finding->root_port == RUN_NONE)
 		return has_port(finding, cause->root_port);
+	if (rule->at == AT_PATHS)
+		return lacks_link(run, port, finding);
 	node = run->ports[finding->root_port].node;
-	return node == port->node || (rule->at == AT_LINK && (node == port->peer_node || lacks_link(run, port, finding)));
+	return node == port->node || (rule->at == AT_ENDS && node == port->peer_node);
 }
 
 static bool

@@ -137,12 +137,19 @@ static int
 take(struct finding *into, const struct finding *from)
 {
 	uint32_t *steps = realloc(into->steps, ((size_t)into->nsteps + from->nsteps + 1) * sizeof(*steps));
+	struct finding_claim *claims;
 
 	if (steps == NULL)
 		return -ENOMEM;
 	into->steps = steps;
 	for (uint32_t i = 0; i < from->nsteps; i++) /* each is of one collective */
 		steps[into->nsteps++] = from->steps[i];
+	claims = realloc(into->claims, ((size_t)into->nclaims + from->nclaims + 1) * sizeof(*claims));
+	if (claims == NULL)
+		return -ENOMEM;
+	into->claims = claims;
+	for (uint32_t i = 0; i < from->nclaims; i++)
+		claims[into->nclaims++] = from->claims[i];
 	if (put_new(&into->ports, &into->nports, from->ports, from->nports) != 0 ||
 	    put_new(&into->victims, &into->nvictims, from->victims, from->nvictims) != 0 || put_flows(into, from) != 0)
 		return -ENOMEM;

@@ -338,6 +338,7 @@ findings(const struct verdict *v)
 	for (uint32_t i = 0; costs != NULL && i < v->nfindings; i++) {
 		const struct finding *f = &v->findings[i];
 
+		uint32_t cause = verdict_cause_of(v, i);
 		json_t *finding = json_pack(
 			"{s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "type",
 			f->type->key, "fault", (f->type->traits & FINDING_OF_FAULT) != 0, "root", value_text(f->root),
@@ -352,8 +353,8 @@ findings(const struct verdict *v)
 			add_cost_from(f, finding);
 		if (finding != NULL && (f->type->traits & FINDING_OF_CIRCLE) != 0)
 			add_origin(v, f, finding);
-		if (finding != NULL && verdict_cause_of(v, i) != RUN_NONE)
-			json_object_set_new(finding, "consequence_of", json_integer(verdict_cause_of(v, i)));
+		if (finding != NULL && cause != RUN_NONE)
+			json_object_set_new(finding, "consequence_of", json_integer(cause));
 		if (finding != NULL && v->run.nlateness != 0)
 			json_object_set_new(finding, "machine_share", value_real(f->machine));
 		if (finding != NULL && v->prefixes != 0)

@@ -29,10 +29,11 @@ consequences_have_causes(void **state)
 		uint64_t end_ps;
 		bool follows;
 	} rows[] = {
-		{ FINDING_LINK_DOWN, FINDING_FLOW_CONTENTION, 0, 2, 20, true },
-		{ FINDING_LINK_DOWN, FINDING_FLOW_CONTENTION, 1, 2, 20, true }, /* the other end's switch */
-		{ FINDING_LINK_DOWN, FINDING_FLOW_CONTENTION, 0, 3, 20, false },
-		{ FINDING_LINK_DOWN, FINDING_FLOW_CONTENTION, 0, 2, 5, false }, /* over before */
+		{ FINDING_LINK_DOWN, FINDING_BLACKHOLE, 0, 2, 20, true },
+		{ FINDING_LINK_DOWN, FINDING_BLACKHOLE, 1, 2, 20, true }, /* the other end's switch */
+		{ FINDING_LINK_DOWN, FINDING_BLACKHOLE, 0, 3, 20, false },
+		{ FINDING_LINK_DOWN, FINDING_BLACKHOLE, 0, 2, 5, false },        /* over before */
+		{ FINDING_LINK_DOWN, FINDING_FLOW_CONTENTION, 0, 2, 20, false }, /* no flow has fewer paths */
 		{ FINDING_LINK_DOWN, FINDING_SLOW_HOST, 0, 2, 20, false },
 		{ FINDING_TAIL_DROP, FINDING_PACKET_LOSS, 2, 2, 20, true },
 		{ FINDING_TAIL_DROP, FINDING_PACKET_LOSS, 2, 0, 20, false },
@@ -66,32 +67,14 @@ enum { LINKS = 10, NODES = 9, DOWN = 5 };
 static const uint32_t links[LINKS][2] = { { 0, 2 }, { 1, 2 }, { 5, 4 }, { 7, 6 }, { 2, 3 },
 					  { 4, 3 }, { 6, 3 }, { 2, 8 }, { 4, 8 }, { 6, 8 } };
 
-static void
-fewer_paths_are_felt_far_from_the_link(void **state)
+/* @return the port of the link that is down, at its first end  @param fabric  [2 * LINKS] set  @param nodes  [NODES] */
+static uint32_t
+make_fabric(struct run_port *fabric, struct run_node *nodes)
 {
-	static const struct {
-		uint32_t node, next; /* the contention is at the port that leads from one to the other */
-		uint32_t src, dst;   /* of a flow that is part of it */
-		bool follows;
-	} rows[] = {
-		{ 2, 8, 0, 5, true },        /* at the leaf that has one way up less */
-		{ 8, 4, 0, 5, true },        /* at the other spine, which has all of it */
-		{ 6, 8, 7, 5, true },        /* at any leaf */
-		{ 4, 5, 0, 5, true },        /* at a switch of the link */
-		{ 2, 8, 0, 7, false },       /* no path to there leads by the link */
-		{ 0, 2, 0, 5, false },       /* all paths begin */
-		{ 2, 0, 5, 0, false },       /* and end here */
-		{ 2, 8, 0, RUN_NONE, false } /* nobody knows where it goes */
-	};
-	struct run_port fabric[2 * LINKS];
-	struct run_node nodes[NODES] = {
-		[0] = { .host = true }, [1] = { .host = true }, [5] = { .host = true }, [7] = { .host = true }
-	};
 	uint32_t count = 0, down = RUN_NONE;
 
-	(void)state;
 	for (uint32_t n = 0; n < NODES; n++) {
-		nodes[n].first_port = count;
+		nodes[n] = (struct run_node){ .host = n == 0 || n == 1 || n == 5 || n == 7, .first_port = count };
 		for (uint32_t l = 0; l < LINKS; l++) {
 			for (uint32_t e = 0; e < 2; e++) {
 				if (links[l][e] != n)
@@ -104,19 +87,52 @@ fewer_paths_are_felt_far_from_the_link(void **state)
 			}
 		}
 	}
+	return down;
+}
+
+static uint32_t
+port_to(const struct run_port *fabric, const struct run_node *nodes, uint32_t node, uint32_t next)
+{
+	uint32_t at = nodes[node].first_port;
+
+	while (fabric[at].peer_node != next)
+		at++;
+	return at;
+}
+
+static void
+fewer_paths_are_felt_far_from_the_link(void **state)
+{
+	static const struct {
+		uint32_t node, next; /* the contention is at the port that leads from one to the other */
+		uint32_t src, dst;   /* of a flow that is part of it */
+		bool follows;
+	} rows[] = {
+		{ 2, 8, 0, 5, true },        /* at the leaf that has one way up less */
+		{ 8, 4, 0, 5, true },        /* at the other spine, which has all of it */
+		{ 6, 8, 7, 5, true },        /* at any leaf */
+		{ 4, 5, 0, 5, false },       /* the last hop has them all anyway, at a switch of the link too */
+		{ 2, 8, 0, 7, false },       /* no path to there leads by the link */
+		{ 0, 2, 0, 5, false },       /* all paths begin */
+		{ 2, 0, 5, 0, false },       /* and end here */
+		{ 2, 8, 0, RUN_NONE, false } /* nobody knows where it goes */
+	};
+	struct run_port fabric[2 * LINKS];
+	struct run_node nodes[NODES];
+	uint32_t down = make_fabric(fabric, nodes);
+
+	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct run_flow flow = { .src = rows[i].src, .dst = rows[i].dst };
-		uint32_t at = nodes[rows[i].node].first_port, victims[] = { 0 };
+		uint32_t victims[] = { 0 };
 		struct finding findings[] = {
 			{ .type = FINDING_FLOW_CONTENTION, .end_ps = 20, .victims = victims, .nvictims = 1 },
 			{ .type = FINDING_LINK_DOWN, .root_port = down, .start_ps = 10, .end_ps = 20 },
 		};
 
-		while (fabric[at].peer_node != rows[i].next)
-			at++;
-		findings[0].root_port = at;
+		findings[0].root_port = port_to(fabric, nodes, rows[i].node, rows[i].next);
 		const struct verdict v = { .run = { .ports = fabric,
-						    .nports = count,
+						    .nports = ARRAY_LEN(fabric),
 						    .nodes = nodes,
 						    .nnodes = NODES,
 						    .flows = &flow,
@@ -129,11 +145,49 @@ fewer_paths_are_felt_far_from_the_link(void **state)
 	}
 }
 
+/* A flow to host 5, with one path instead of two, and one to host 7, at the port to spine 8: the time of each counts. */
+static void
+most_of_the_time_counts(void **state)
+{
+	struct run_flow flows[] = { { .src = 0, .dst = 5 }, { .src = 1, .dst = 7 }, { .src = 0, .dst = 7 } };
+	struct run_step steps[] = { { .flow = 0 }, { .flow = 1 } };
+	struct run_port fabric[2 * LINKS];
+	struct run_node nodes[NODES];
+	uint32_t down = make_fabric(fabric, nodes);
+
+	(void)state;
+	for (int most = 0; most < 2; most++) {
+		struct finding_claim claims[] = { { .step = 0, .flow = 1, .ps = most == 0 ? 3 : 1 },
+						  { .step = 1, .flow = 2, .ps = most == 0 ? 1 : 3 } };
+		struct finding findings[] = {
+			{ .type = FINDING_FLOW_CONTENTION,
+			  .end_ps = 20,
+			  .root_port = port_to(fabric, nodes, 2, 8),
+			  .claims = claims,
+			  .nclaims = ARRAY_LEN(claims) },
+			{ .type = FINDING_LINK_DOWN, .root_port = down, .start_ps = 10, .end_ps = 20 },
+		};
+		const struct verdict v = { .run = { .ports = fabric,
+						    .nports = ARRAY_LEN(fabric),
+						    .nodes = nodes,
+						    .nnodes = NODES,
+						    .flows = flows,
+						    .nflows = ARRAY_LEN(flows),
+						    .steps = steps,
+						    .nsteps = ARRAY_LEN(steps) },
+					   .findings = findings,
+					   .nfindings = ARRAY_LEN(findings) };
+
+		assert_int_equal(verdict_cause_of(&v, 0), most == 0 ? 1 : RUN_NONE);
+	}
+}
+
 UNIT_TEST(consequences)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(consequences_have_causes),
 		cmocka_unit_test(fewer_paths_are_felt_far_from_the_link),
+		cmocka_unit_test(most_of_the_time_counts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
