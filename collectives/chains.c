@@ -3,58 +3,81 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/array.h"
 
-/* State while one rank's steps are divided into chains; all by step, from 1. */
+/* State while one rank's steps are divided into chains: by step, from 1, and what becomes of the rank. */
 struct cut {
 	struct chains *chains;
 	uint32_t rank, steps;
-	uint32_t *order; /* steps by peer, channel, step */
+	void *block;
+	uint32_t *order; /* [max_steps] steps by peer, channel, step */
 	uint32_t *last;  /* [chains of the rank so far] step at the end of each */
+	/* [max_steps] as in struct chains, of this rank */
+	uint32_t *before, *behind, *chain_of, *entry_of;
+	uint32_t first_lane, first_order; /* in schedule->steps, where those begin */
 };
 
 static void find_lanes(const struct cut *cut);
-static void cut_rank(const struct cut *cut);
+static int keep_lanes(struct cut *cut);
+static uint32_t cut_rank(const struct cut *cut);
+static int keep_order(struct cut *cut, uint32_t nchains);
 static int collect_awaits(struct chains *chains);
 static int collect_waiters(struct chains *chains);
+
+static int
+cut_all(struct chains *chains)
+{
+	const struct coll_schedule *schedule = chains->schedule;
+	size_t most = coll_max_steps(schedule);
+	struct cut cut = { .chains = chains };
+	int rc;
+
+	cut.block = slab_alloc(
+		(const struct slab_row[]){
+			SLAB_ROW(cut.order, most + 1),
+			SLAB_ROW(cut.last, most + 1),
+			SLAB_ROW(cut.before, most + 1),
+			SLAB_ROW(cut.behind, most + 1),
+			SLAB_ROW(cut.chain_of, most + 1),
+			SLAB_ROW(cut.entry_of, most + 1),
+		},
+		6);
+	rc = cut.block == NULL ? -ENOMEM : 0;
+	for (cut.rank = 0; cut.rank < schedule->ranks && rc == 0; cut.rank++) {
+		cut.steps = coll_steps(schedule, cut.rank);
+		find_lanes(&cut);
+		rc = keep_lanes(&cut);
+		if (rc == 0)
+			rc = keep_order(&cut, cut_rank(&cut));
+	}
+	free(cut.block);
+	return rc;
+}
 
 struct chains *
 chains_create(const struct coll_schedule *schedule)
 {
 	struct chains *chains = calloc(1, sizeof(*chains));
-	size_t all = coll_all_steps(schedule);
-	uint32_t *order = calloc(all + 1, sizeof(*order)), *last = calloc(all + 1, sizeof(*last));
-	int rc = -ENOMEM;
+	int rc;
 
 	if (chains == NULL)
-		goto out;
+		return NULL;
 	chains->schedule = schedule;
 	chains->block = slab_alloc(
 		(const struct slab_row[]){
 			SLAB_ROW(chains->first_chain, schedule->ranks + 1u),
-			SLAB_ROW(chains->first_entry, all + 1),
-			SLAB_ROW(chains->entries, all + 1),
-			SLAB_ROW(chains->chain_of, all + 1),
-			SLAB_ROW(chains->entry_of, all + 1),
-			SLAB_ROW(chains->before, all + 1),
-			SLAB_ROW(chains->behind, all + 1),
+			SLAB_ROW(chains->order_at, schedule->ranks + 1u),
+			SLAB_ROW(chains->lane_at, schedule->ranks + 1u),
 		},
-		7);
-	if (order == NULL || last == NULL || chains->block == NULL)
-		goto out;
-	for (uint32_t r = 0; r < schedule->ranks; r++) {
-		struct cut cut = { chains, r, coll_steps(schedule, r), order, last };
-
-		find_lanes(&cut);
-		cut_rank(&cut);
-	}
-	rc = collect_awaits(chains);
+		3);
+	chains->first_entry = calloc(coll_all_steps(schedule) + (size_t)1, sizeof(*chains->first_entry));
+	rc = chains->block == NULL || chains->first_entry == NULL ? -ENOMEM : cut_all(chains);
+	if (rc == 0)
+		rc = collect_awaits(chains);
 	if (rc == 0)
 		rc = collect_waiters(chains);
-out:
-	free(order);
-	free(last);
 	if (rc != 0) {
 		chains_destroy(chains);
 		return NULL;
@@ -68,6 +91,12 @@ chains_destroy(struct chains *chains)
 	if (chains == NULL)
 		return;
 	free(chains->block);
+	free(chains->first_entry);
+	free(chains->entries);
+	free(chains->chain_of);
+	free(chains->entry_of);
+	free(chains->before);
+	free(chains->behind);
 	free(chains->first_await);
 	free(chains->first_waiter);
 	free(chains->awaits);
@@ -94,9 +123,9 @@ static void
 find_lanes(const struct cut *cut)
 {
 	const struct coll_schedule *schedule = cut->chains->schedule;
-	uint32_t *before = cut->chains->before + schedule->first_step[cut->rank];
-	uint32_t *behind = cut->chains->behind + schedule->first_step[cut->rank];
 
+	memset(cut->before, 0, cut->steps * sizeof(*cut->before));
+	memset(cut->behind, 0, cut->steps * sizeof(*cut->behind));
 	for (uint32_t i = 0; i < cut->steps; i++)
 		cut->order[i] = i + 1;
 	qsort_r(cut->order, cut->steps, sizeof(*cut->order), compare_lanes, (void *)cut);
@@ -106,54 +135,112 @@ find_lanes(const struct cut *cut)
 
 		if (x->peer != y->peer || x->channel != y->channel)
 			continue;
-		before[cut->order[i] - 1] = cut->order[i - 1];
-		behind[cut->order[i - 1] - 1] = cut->order[i];
+		cut->before[cut->order[i] - 1] = cut->order[i - 1];
+		cut->behind[cut->order[i - 1] - 1] = cut->order[i];
 	}
+}
+
+/*
+ * Keeps the rank's part of an array that begins with the first rank that is kept, and has room for all behind it: what is
+ * not written costs no memory.
+ * @return 0 or -ENOMEM
+ */
+static int
+keep(uint32_t **array, const struct cut *cut, uint32_t first, const uint32_t *from)
+{
+	const struct coll_schedule *schedule = cut->chains->schedule;
+
+	if (*array == NULL)
+		*array = calloc(coll_all_steps(schedule) - first, sizeof(**array));
+	if (*array == NULL)
+		return -ENOMEM;
+	memcpy(*array + schedule->first_step[cut->rank] - first, from, cut->steps * sizeof(*from));
+	return 0;
+}
+
+static int
+keep_lanes(struct cut *cut)
+{
+	struct chains *chains = cut->chains;
+	uint32_t first = chains->schedule->first_step[cut->rank];
+	bool one = true;
+
+	for (uint32_t step = 1; step <= cut->steps && one; step++)
+		one = cut->before[step - 1] == step - 1;
+	chains->lane_at[cut->rank] = COLL_NONE;
+	if (one)
+		return 0;
+	if (chains->before == NULL)
+		cut->first_lane = first;
+	chains->lane_at[cut->rank] = first - cut->first_lane;
+	return keep(&chains->before, cut, cut->first_lane, cut->before) != 0 ||
+			       keep(&chains->behind, cut, cut->first_lane, cut->behind) != 0
+		       ? -ENOMEM
+		       : 0;
 }
 
 /* @return the step at a chain's end that the step follows there; 0: it begins a chain */
 static uint32_t
-follows(const struct cut *cut, const uint32_t *chain_of, uint32_t step)
+follows(const struct cut *cut, uint32_t step)
 {
 	const struct coll_schedule *schedule = cut->chains->schedule;
 	const struct coll_step *at = coll_step_at(schedule, cut->rank, step);
-	uint32_t found = 0, before = cut->chains->before[coll_step_index(schedule, cut->rank, step)];
+	uint32_t found = 0, before = cut->before[step - 1];
 
 	for (uint32_t i = 0; i < at->ndeps; i++) {
 		struct coll_dep dep = schedule->deps[at->first_dep + i];
 
 		if (dep.rank == cut->rank && dep.step < step && dep.step > found &&
-		    cut->last[chain_of[dep.step - 1]] == dep.step)
+		    cut->last[cut->chain_of[dep.step - 1]] == dep.step)
 			found = dep.step;
 	}
-	if (found == 0 && before != 0 && cut->last[chain_of[before - 1]] == before)
+	if (found == 0 && before != 0 && cut->last[cut->chain_of[before - 1]] == before)
 		found = before;
 	return found;
 }
 
-static void
+/* @return the number of the rank's chains */
+static uint32_t
 cut_rank(const struct cut *cut)
 {
-	struct chains *chains = cut->chains;
-	uint32_t first = chains->schedule->first_step[cut->rank], nchains = 0, end = first;
-	uint32_t *chain_of = chains->chain_of + first, *entry_of = chains->entry_of + first;
-	uint32_t *first_entry = chains->first_entry + chains->first_chain[cut->rank];
+	uint32_t nchains = 0;
 
 	for (uint32_t step = 1; step <= cut->steps; step++) {
-		uint32_t follow = follows(cut, chain_of, step);
+		uint32_t follow = follows(cut, step);
 
-		chain_of[step - 1] = follow != 0 ? chain_of[follow - 1] : nchains++;
-		entry_of[step - 1] = follow != 0 ? entry_of[follow - 1] + 1 : 1;
-		cut->last[chain_of[step - 1]] = step;
+		cut->chain_of[step - 1] = follow != 0 ? cut->chain_of[follow - 1] : nchains++;
+		cut->entry_of[step - 1] = follow != 0 ? cut->entry_of[follow - 1] + 1 : 1;
+		cut->last[cut->chain_of[step - 1]] = step;
 	}
+	return nchains;
+}
+
+static int
+keep_order(struct cut *cut, uint32_t nchains)
+{
+	struct chains *chains = cut->chains;
+	uint32_t first = chains->schedule->first_step[cut->rank], end = first;
+	uint32_t *first_entry = chains->first_entry + chains->first_chain[cut->rank];
+
 	chains->first_chain[cut->rank + 1] = chains->first_chain[cut->rank] + nchains;
 	for (uint32_t c = 0; c < nchains; c++) {
 		first_entry[c] = end;
-		end += entry_of[cut->last[c] - 1];
+		end += cut->entry_of[cut->last[c] - 1];
 	}
 	first_entry[nchains] = end;
+	chains->order_at[cut->rank] = COLL_NONE;
+	if (nchains <= 1) /* a chain is in the order of the list */
+		return 0;
+	if (chains->entries == NULL)
+		cut->first_order = first;
+	chains->order_at[cut->rank] = first - cut->first_order;
 	for (uint32_t step = 1; step <= cut->steps; step++)
-		chains->entries[first_entry[chain_of[step - 1]] + entry_of[step - 1] - 1] = step;
+		cut->order[first_entry[cut->chain_of[step - 1]] - first + cut->entry_of[step - 1] - 1] = step;
+	return keep(&chains->entries, cut, cut->first_order, cut->order) != 0 ||
+			       keep(&chains->chain_of, cut, cut->first_order, cut->chain_of) != 0 ||
+			       keep(&chains->entry_of, cut, cut->first_order, cut->entry_of) != 0
+		       ? -ENOMEM
+		       : 0;
 }
 
 static bool
@@ -171,19 +258,17 @@ static uint32_t
 count_other_chains(const struct chains *chains, uint32_t rank, uint32_t step, struct coll_dep *out)
 {
 	const struct coll_schedule *schedule = chains->schedule;
-	size_t index = coll_step_index(schedule, rank, step);
-	const struct coll_step *at = &schedule->steps[index];
-	const uint32_t *chain_of = chains->chain_of + schedule->first_step[rank];
-	struct coll_dep before = { rank, chains->before[index] };
-	uint32_t count = 0;
+	const struct coll_step *at = coll_step_at(schedule, rank, step);
+	struct coll_dep before = { rank, chains_before(chains, rank, step) };
+	uint32_t chain = chains_of(chains, rank, step), count = 0;
 
 	for (uint32_t i = 0; i < at->ndeps; i++) {
 		struct coll_dep dep = schedule->deps[at->first_dep + i];
 
-		if (dep.rank != rank || chain_of[dep.step - 1] != chain_of[step - 1])
+		if (dep.rank != rank || chains_of(chains, rank, dep.step) != chain)
 			out[count++] = dep;
 	}
-	if (before.step != 0 && chain_of[before.step - 1] != chain_of[step - 1] && !has_dep(schedule, at, before))
+	if (before.step != 0 && chains_of(chains, rank, before.step) != chain && !has_dep(schedule, at, before))
 		out[count++] = before;
 	return count;
 }
@@ -273,7 +358,8 @@ chains_depths(const struct chains *chains)
 			size_t at = coll_step_index(schedule, r, step);
 
 			depths[at] = 1;
-			missing[at] = chains->first_await[at + 1] - chains->first_await[at] + (chains->entry_of[at] > 1);
+			missing[at] =
+				chains->first_await[at + 1] - chains->first_await[at] + (chains_entry(chains, r, step) > 1);
 			if (missing[at] == 0)
 				queue[tail++] = (struct coll_dep){ r, step };
 		}

@@ -14,15 +14,22 @@
 
 struct chains {
 	const struct coll_schedule *schedule;
-	void *block;           /* of the arrays as long as ranks, or steps, but for the last ones */
+	void *block;           /* of the arrays as long as ranks */
 	uint32_t *first_chain; /* [ranks + 1] index of each rank's first chain in first_entry */
-	uint32_t *first_entry; /* [chains + 1] index of each chain's first step in entries */
-	uint32_t *entries;     /* [steps] the steps of each chain, in order, counted per rank from 1 */
+	uint32_t *first_entry; /* [chains + 1] index of each chain's first step, as if all ranks were in entries */
+	/*
+	 * Of a rank that is one chain in the order of its list, and of one that sends all on one (peer, channel), nothing
+	 * is kept: these are all that a large job has, whose steps are millions.
+	 */
+	uint32_t *
+		order_at; /* [ranks] where its steps begin in entries, chain_of and entry_of; COLL_NONE: one chain, in order */
+	uint32_t *lane_at;  /* [ranks] where its steps begin in before and behind; COLL_NONE: one peer and channel */
+	uint32_t *entries;  /* the steps of each chain, in order, counted per rank from 1 */
+	uint32_t *chain_of; /* of each step: its chain, among its rank's */
+	uint32_t *entry_of; /* its place in the chain, from 1 */
+	uint32_t *before;   /* step before it of the same peer and channel; 0: none */
+	uint32_t *behind;   /* step behind it of the same peer and channel; 0: none */
 	/* By the index of a step in schedule->steps: */
-	uint32_t *chain_of;     /* its chain, among its rank's */
-	uint32_t *entry_of;     /* its place in the chain, from 1 */
-	uint32_t *before;       /* step before it of the same peer and channel; 0: none */
-	uint32_t *behind;       /* step behind it of the same peer and channel; 0: none */
 	uint32_t *first_await;  /* [steps + 1] in awaits */
 	uint32_t *first_waiter; /* [steps + 1] in waiters */
 	/* Dependencies of each step on other chains: own steps, and others' messages. */
@@ -58,15 +65,46 @@ chains_length(const struct chains *chains, uint32_t rank, uint32_t chain)
 static inline uint32_t
 chains_step(const struct chains *chains, uint32_t rank, uint32_t chain, uint32_t entry)
 {
-	return chains->entries[chains->first_entry[chains->first_chain[rank] + chain] + entry - 1];
+	uint32_t at = chains->order_at[rank], first = chains->first_entry[chains->first_chain[rank] + chain];
+
+	return at == COLL_NONE ? entry : chains->entries[at + first - chains->schedule->first_step[rank] + entry - 1];
+}
+
+/* @return the chain of a step, among its rank's */
+static inline uint32_t
+chains_of(const struct chains *chains, uint32_t rank, uint32_t step)
+{
+	return chains->order_at[rank] == COLL_NONE ? 0 : chains->chain_of[chains->order_at[rank] + step - 1];
+}
+
+/* @return its place in it, from 1 */
+static inline uint32_t
+chains_entry(const struct chains *chains, uint32_t rank, uint32_t step)
+{
+	return chains->order_at[rank] == COLL_NONE ? step : chains->entry_of[chains->order_at[rank] + step - 1];
+}
+
+/* @return the step before one of the same peer and channel, 0: none */
+static inline uint32_t
+chains_before(const struct chains *chains, uint32_t rank, uint32_t step)
+{
+	return chains->lane_at[rank] == COLL_NONE ? step - 1 : chains->before[chains->lane_at[rank] + step - 1];
+}
+
+/* @return the step behind one of the same peer and channel, 0: none */
+static inline uint32_t
+chains_behind(const struct chains *chains, uint32_t rank, uint32_t step)
+{
+	if (chains->lane_at[rank] != COLL_NONE)
+		return chains->behind[chains->lane_at[rank] + step - 1];
+	return step < coll_steps(chains->schedule, rank) ? step + 1 : 0;
 }
 
 /* @return the step behind one in its chain, 0: it is the last */
 static inline uint32_t
 chains_next(const struct chains *chains, uint32_t rank, uint32_t step)
 {
-	size_t at = coll_step_index(chains->schedule, rank, step);
-	uint32_t chain = chains->chain_of[at], entry = chains->entry_of[at];
+	uint32_t chain = chains_of(chains, rank, step), entry = chains_entry(chains, rank, step);
 
 	return entry < chains_length(chains, rank, chain) ? chains_step(chains, rank, chain, entry + 1) : 0;
 }

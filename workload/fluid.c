@@ -180,8 +180,8 @@ run_init(struct run *run, const struct chains *chains, struct fluid_step *steps,
 	for (uint32_t r = 0; r < schedule->ranks; r++)
 		for (uint32_t i = schedule->first_step[r]; i < schedule->first_step[r + 1]; i++) {
 			run->at[i].rank = r;
-			run->at[i].missing =
-				chains->first_await[i + 1] - chains->first_await[i] + (chains->entry_of[i] > 1);
+			run->at[i].missing = chains->first_await[i + 1] - chains->first_await[i] +
+					     (chains_entry(chains, r, i - schedule->first_step[r] + 1) > 1);
 		}
 	return 0;
 }

@@ -196,7 +196,7 @@ make_data_flows(struct plan_builder *b, uint32_t index, uint32_t sport, uint16_t
 		for (uint32_t step = 1; step <= coll_steps(s, r); step++) {
 			const struct coll_step *at = coll_step_at(s, r, step);
 			struct plan_step *known = &c->steps[plan_at(c, r, step)];
-			uint32_t before = c->chains->before[plan_at(c, r, step)];
+			uint32_t before = chains_before(c->chains, r, step);
 
 			known->notify_flow = PLAN_NONE;
 			known->flow = before != 0 ? c->steps[plan_at(c, r, before)].flow : PLAN_NONE;

@@ -127,8 +127,7 @@ monitor_dependency_done(struct monitor *monitor, uint32_t step, struct coll_dep 
 	entry->dependencies_ps = now_ps;
 	entry->dependency = at;
 	if (!next)
-		advance_rsq(monitor,
-			    monitor->chains->chain_of[coll_step_index(monitor->chains->schedule, monitor->rank, step)]);
+		advance_rsq(monitor, chains_of(monitor->chains, monitor->rank, step));
 }
 
 uint32_t

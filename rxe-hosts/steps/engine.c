@@ -213,8 +213,7 @@ notified(struct step_engine *engine, const struct datagram *datagram, uint64_t n
 		if (waiter.rank != of->peer)
 			continue;
 		agent_notified(&engine->agent,
-			       engine->ranks[of->peer_slot].first_slot +
-				       c->chains->chain_of[plan_at(c, waiter.rank, waiter.step)],
+			       engine->ranks[of->peer_slot].first_slot + chains_of(c->chains, waiter.rank, waiter.step),
 			       serial, detections, now_ps);
 		detections = 0;
 	}

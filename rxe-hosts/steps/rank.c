@@ -130,8 +130,7 @@ let_go(struct step_engine *engine, struct step_rank *rank, struct coll_dep on, b
 			continue;
 		monitor_dependency_done(&rank->monitor, waiter.step, on, next, now_ps);
 		if (!next)
-			step_engine_ready(engine, rank,
-					  chains->chain_of[coll_step_index(chains->schedule, rank->rank, waiter.step)]);
+			step_engine_ready(engine, rank, chains_of(chains, rank->rank, waiter.step));
 	}
 }
 
@@ -154,9 +153,7 @@ complete(struct step_engine *engine, struct step_rank *rank, uint32_t chain, uin
 static uint32_t
 chain_of(const struct step_rank *rank, const struct wc *wc)
 {
-	const struct chains *chains = rank->monitor.chains;
-
-	return chains->chain_of[coll_step_index(chains->schedule, rank->rank, (uint32_t)wc->wr_id)];
+	return chains_of(rank->monitor.chains, rank->rank, (uint32_t)wc->wr_id);
 }
 
 /*
@@ -264,7 +261,7 @@ step_rank_received(struct step_engine *engine, struct step_rank *rank, const str
 	if (wc->imm != imm_encode(in->iteration, in->step) || wc->bytes != plan_step_bytes(c, of->rank, in->step) ||
 	    in->iteration > rank->iteration + 1 || in->iteration >= c->iterations)
 		return false;
-	in->step = c->chains->behind[plan_at(c, of->rank, sent.step)];
+	in->step = chains_behind(c->chains, of->rank, sent.step);
 	if (in->step == 0) {
 		in->step = of->first_step;
 		in->iteration++;

@@ -143,10 +143,10 @@ channels_are_chains(void **state)
 	assert_int_equal(chains_length(chains, 0, 1), 3);
 	assert_int_equal(chains_step(chains, 0, 0, 2), 3);
 	assert_int_equal(chains_step(chains, 0, 1, 2), 4);
-	assert_int_equal(chains->before[coll_step_index(schedule, 0, 5)], 3);
-	assert_int_equal(chains->before[coll_step_index(schedule, 0, 2)], 0);
-	assert_int_equal(chains->behind[coll_step_index(schedule, 0, 3)], 5);
-	assert_int_equal(chains->behind[coll_step_index(schedule, 0, 6)], 0);
+	assert_int_equal(chains_before(chains, 0, 5), 3);
+	assert_int_equal(chains_before(chains, 0, 2), 0);
+	assert_int_equal(chains_behind(chains, 0, 3), 5);
+	assert_int_equal(chains_behind(chains, 0, 6), 0);
 }
 
 /*
