@@ -17,8 +17,9 @@
 
 enum share_side { SHARE_TX, SHARE_RX, SHARE_SIDES };
 
-/* A flow in flight. */
+/* A flow in flight, in a place that another one has later. */
 struct share_flow {
+	uint32_t id;                /* a smaller one goes first where rates are alike */
 	uint32_t port[SHARE_SIDES]; /* index into ports; SHARE_NONE: not in flight */
 	uint32_t next[SHARE_SIDES], prev[SHARE_SIDES];
 	double cost[SHARE_SIDES]; /* share of the port's time that a unit of its rate takes */
@@ -40,11 +41,11 @@ struct share_port {
 };
 
 struct share {
-	struct share_flow *flows; /* [nflows] */
+	struct share_flow *flows; /* [cap] by place */
 	struct share_port *ports; /* [2 * nports] senders', then receivers' */
-	uint32_t nports;
-	uint32_t *members; /* [nflows] flows that share_out() set a speed of */
-	uint32_t *slow;    /* [nflows] those that may not fill any port even alone, the slowest first */
+	uint32_t nports, cap;
+	uint32_t *members; /* [cap] flows that share_out() set a speed of */
+	uint32_t *slow;    /* [cap] those that may not fill any port even alone, the slowest first */
 	uint32_t *touched; /* [2 * nports] ports that they depend on */
 	uint32_t nmembers, nslow, ntouched;
 	uint32_t round;
@@ -65,9 +66,11 @@ struct share_demand {
  */
 void share_out(struct share *share, enum share_side side, uint32_t port);
 
-static int share_init(struct share *share, uint32_t nflows, uint32_t nports);
+static int share_init(struct share *share, uint32_t nports);
 static void share_fini(struct share *share);
-static void share_add(struct share *share, uint32_t flow, const struct share_demand *demand);
+/* Makes places for cap flows. @return 0 or -ENOMEM */
+static int share_grow(struct share *share, uint32_t cap);
+static void share_add(struct share *share, uint32_t flow, uint32_t id, const struct share_demand *demand);
 static void share_remove(struct share *share, uint32_t flow);
 
 /* @return the first of a port's flows, SHARE_NONE */
@@ -91,71 +94,79 @@ share_is_since(const struct share *share, enum share_side side, uint32_t port, u
 #define MANY_FLOWS 1024
 #define LATE_PART 256
 
+/* Room at first, doubled as need be. */
+#define FIRST_PLACES 64
+#define FIRST_DIRTY 64
+
 enum phase {
-	PHASE_WAITS,
 	PHASE_WIRE,    /* its bytes leave, at a speed that changes */
 	PHASE_ARRIVES, /* the last byte is in flight */
 	PHASE_ACK,     /* the last ACK is; of a local step: it computes */
-	PHASE_DONE,
 };
 
-/* A step in the run. */
+/* A step that has started and is not complete, in a place that another one has later. */
 struct run_step {
 	uint64_t start_ps;
 	uint64_t next_ps;  /* when its phase ends */
 	uint64_t since_ps; /* PHASE_WIRE: when its speed was set */
 	double left_ps;    /* the remaining wire_ps at since_ps */
 	double speed;
-	uint32_t rank, missing;
-	uint32_t heap_at; /* place in the heap, valid from PHASE_WIRE to PHASE_ACK */
+	uint32_t rank, index; /* of the step in schedule->steps */
+	uint32_t heap_at;     /* place in the heap */
 	enum phase phase;
 };
 
-/* By index of a step, as in schedule->steps. */
 struct run {
 	const struct chains *chains;
 	const struct coll_schedule *schedule;
 	struct fluid_step *steps;
-	struct run_step *at;
-	uint32_t *heap; /* steps by (next_ps, index) */
-	uint32_t heap_len;
-	uint32_t *dirty; /* steps that started or ended on their NICs since the last sharing */
+	uint32_t *missing;   /* [steps] dependencies of each that has not started */
+	struct run_step *at; /* [cap] by place; share.flows has the same places */
+	uint32_t *unused;    /* [nunused] places without a step */
+	uint32_t *heap;      /* [heap_len] places of steps by (next_ps, index) */
+	uint32_t nunused, heap_len, cap;
+	uint32_t *dirty; /* [ndirty] steps that started or ended on their NICs since the last sharing */
+	size_t dirty_cap;
 	uint32_t ndirty, done, in_flight;
 	uint64_t share_ps; /* when NICs are shared out anew, if there are dirty ones */
 	struct share share;
 	uint64_t now_ps;
+	int rc; /* -ENOMEM: a step could not start */
 };
 
 static int run_init(struct run *run, const struct chains *chains, struct fluid_step *steps, uint32_t nports);
 static void run_fini(struct run *run);
-static void step_start(struct run *run, uint32_t index);
-static void end_phase(struct run *run, uint32_t index);
+static void step_start(struct run *run, uint32_t rank, uint32_t index);
+static void end_phase(struct run *run, uint32_t place);
 static void share_nics(struct run *run);
 
 int
 fluid_run(const struct chains *chains, struct fluid_step *steps, uint32_t nports, uint64_t *length_ps)
 {
+	const struct coll_schedule *schedule = chains->schedule;
 	struct run run;
-	uint32_t all = coll_all_steps(chains->schedule);
-	int rc = run_init(&run, chains, steps, nports);
+	int rc;
 
-	for (uint32_t i = 0; i < all && rc == 0; i++)
-		if (run.at[i].missing == 0 && run.at[i].phase == PHASE_WAITS)
-			step_start(&run, i);
-	if (rc == 0)
+	run.rc = run_init(&run, chains, steps, nports);
+	for (uint32_t r = 0; r < schedule->ranks; r++)
+		for (uint32_t i = schedule->first_step[r]; i < schedule->first_step[r + 1] && run.rc == 0; i++)
+			if (run.missing[i] == 0)
+				step_start(&run, r, i);
+	if (run.rc == 0)
 		share_nics(&run);
-	while (rc == 0 && run.heap_len != 0) {
+	while (run.rc == 0 && run.heap_len != 0) {
 		run.now_ps = run.at[run.heap[0]].next_ps;
 		if (run.ndirty != 0 && run.share_ps < run.now_ps)
 			run.now_ps = run.share_ps;
-		while (run.heap_len != 0 && run.at[run.heap[0]].next_ps == run.now_ps)
+		while (run.rc == 0 && run.heap_len != 0 && run.at[run.heap[0]].next_ps == run.now_ps)
 			end_phase(&run, run.heap[0]);
-		if (run.ndirty != 0 && run.share_ps <= run.now_ps)
+		if (run.rc == 0 && run.ndirty != 0 && run.share_ps <= run.now_ps)
 			share_nics(&run);
 	}
-	if (rc == 0 && run.done < all)
-		rc = -EINVAL;
+	if (run.rc == 0 && run.done < coll_all_steps(schedule))
+		run.rc = -EINVAL;
 	*length_ps = run.now_ps;
+	rc = run.rc;
 	run_fini(&run);
 	return rc;
 }
@@ -163,26 +174,20 @@ fluid_run(const struct chains *chains, struct fluid_step *steps, uint32_t nports
 static int
 run_init(struct run *run, const struct chains *chains, struct fluid_step *steps, uint32_t nports)
 {
-	const struct coll_schedule *schedule = chains->schedule;
-	size_t all = coll_all_steps(schedule);
+	size_t all = coll_all_steps(chains->schedule);
 
 	*run = (struct run){
 		.chains = chains,
-		.schedule = schedule,
+		.schedule = chains->schedule,
 		.steps = steps,
-		.at = calloc(all + 1, sizeof(*run->at)),
-		.heap = malloc((all + 1) * sizeof(*run->heap)),
-		.dirty = malloc((2 * all + 1) * sizeof(*run->dirty)),
+		.missing = malloc((all + 1) * sizeof(*run->missing)),
 	};
-	if (run->at == NULL || run->heap == NULL || run->dirty == NULL ||
-	    share_init(&run->share, (uint32_t)all, nports) != 0)
+	if (run->missing == NULL || share_init(&run->share, nports) != 0)
 		return -ENOMEM;
-	for (uint32_t r = 0; r < schedule->ranks; r++)
-		for (uint32_t i = schedule->first_step[r]; i < schedule->first_step[r + 1]; i++) {
-			run->at[i].rank = r;
-			run->at[i].missing = chains->first_await[i + 1] - chains->first_await[i] +
-					     (chains_entry(chains, r, i - schedule->first_step[r] + 1) > 1);
-		}
+	for (uint32_t r = 0, i = 0; r < chains->schedule->ranks; r++)
+		for (uint32_t step = 1; step <= coll_steps(chains->schedule, r); step++, i++)
+			run->missing[i] =
+				chains->first_await[i + 1] - chains->first_await[i] + (chains_entry(chains, r, step) > 1);
 	return 0;
 }
 
@@ -190,9 +195,37 @@ static void
 run_fini(struct run *run)
 {
 	share_fini(&run->share);
+	free(run->missing);
 	free(run->at);
+	free(run->unused);
 	free(run->heap);
 	free(run->dirty);
+}
+
+/* Twice as many places; they are given from the first to the last. @return 0 or -ENOMEM */
+static int
+add_places(struct run *run)
+{
+	uint32_t cap = run->cap != 0 ? 2 * run->cap : FIRST_PLACES;
+	void *at = realloc(run->at, cap * sizeof(*run->at)), *heap, *unused;
+
+	if (at == NULL)
+		return -ENOMEM;
+	run->at = at;
+	heap = realloc(run->heap, cap * sizeof(*run->heap));
+	if (heap == NULL)
+		return -ENOMEM;
+	run->heap = heap;
+	unused = realloc(run->unused, cap * sizeof(*run->unused));
+	if (unused == NULL)
+		return -ENOMEM;
+	run->unused = unused;
+	if (share_grow(&run->share, cap) != 0)
+		return -ENOMEM;
+	for (uint32_t place = cap; place > run->cap; place--)
+		run->unused[run->nunused++] = place - 1;
+	run->cap = cap;
+	return 0;
 }
 
 static bool
@@ -200,54 +233,54 @@ earlier(const struct run *run, uint32_t a, uint32_t b)
 {
 	if (run->at[a].next_ps != run->at[b].next_ps)
 		return run->at[a].next_ps < run->at[b].next_ps;
-	return a < b;
+	return run->at[a].index < run->at[b].index;
 }
 
 static void
-heap_put(struct run *run, uint32_t place, uint32_t index)
+heap_put(struct run *run, uint32_t at, uint32_t place)
 {
-	run->heap[place] = index;
-	run->at[index].heap_at = place;
+	run->heap[at] = place;
+	run->at[place].heap_at = at;
 }
 
-/* Moves a step whose time has changed, or that is new, to its place. */
+/* Moves a step whose time has changed, or that is new, to where it belongs. */
 static void
-heap_sift(struct run *run, uint32_t index)
+heap_sift(struct run *run, uint32_t place)
 {
-	uint32_t place = run->at[index].heap_at;
+	uint32_t at = run->at[place].heap_at;
 
-	while (place > 0 && earlier(run, index, run->heap[(place - 1) / 2])) {
-		heap_put(run, place, run->heap[(place - 1) / 2]);
-		place = (place - 1) / 2;
+	while (at > 0 && earlier(run, place, run->heap[(at - 1) / 2])) {
+		heap_put(run, at, run->heap[(at - 1) / 2]);
+		at = (at - 1) / 2;
 	}
 	for (;;) {
-		uint32_t child = 2 * place + 1;
+		uint32_t child = 2 * at + 1;
 
 		if (child + 1 < run->heap_len && earlier(run, run->heap[child + 1], run->heap[child]))
 			child++;
-		if (child >= run->heap_len || !earlier(run, run->heap[child], index))
+		if (child >= run->heap_len || !earlier(run, run->heap[child], place))
 			break;
-		heap_put(run, place, run->heap[child]);
-		place = child;
+		heap_put(run, at, run->heap[child]);
+		at = child;
 	}
-	heap_put(run, place, index);
+	heap_put(run, at, place);
 }
 
 static void
-heap_add(struct run *run, uint32_t index)
+heap_add(struct run *run, uint32_t place)
 {
-	heap_put(run, run->heap_len++, index);
-	heap_sift(run, index);
+	heap_put(run, run->heap_len++, place);
+	heap_sift(run, place);
 }
 
 static void
-heap_remove(struct run *run, uint32_t index)
+heap_remove(struct run *run, uint32_t place)
 {
-	uint32_t last = run->heap[--run->heap_len], place = run->at[index].heap_at;
+	uint32_t last = run->heap[--run->heap_len], at = run->at[place].heap_at;
 
-	if (last == index)
+	if (last == place)
 		return;
-	heap_put(run, place, last);
+	heap_put(run, at, last);
 	heap_sift(run, last);
 }
 
@@ -257,6 +290,17 @@ add_dirty(struct run *run, uint32_t index, uint64_t within_ps)
 {
 	if (run->ndirty == 0 || run->now_ps + within_ps < run->share_ps)
 		run->share_ps = run->now_ps + within_ps;
+	if (run->ndirty == run->dirty_cap) {
+		size_t cap = run->dirty_cap != 0 ? 2 * run->dirty_cap : FIRST_DIRTY;
+		void *dirty = realloc(run->dirty, cap * sizeof(*run->dirty));
+
+		if (dirty == NULL) {
+			run->rc = -ENOMEM;
+			return;
+		}
+		run->dirty = dirty;
+		run->dirty_cap = cap;
+	}
 	run->dirty[run->ndirty++] = index;
 }
 
@@ -278,22 +322,28 @@ wait_limit_ps(const struct run *run, uint32_t index)
 }
 
 static void
-step_start(struct run *run, uint32_t index)
+step_start(struct run *run, uint32_t rank, uint32_t index)
 {
 	const struct fluid_step *step = &run->steps[index];
-	struct run_step *at = &run->at[index];
+	uint32_t place;
 
-	at->start_ps = run->now_ps;
-	if (step->tx == FLUID_LOCAL) {
-		at->phase = PHASE_ACK;
-		at->next_ps = run->now_ps + step->wire_ps;
-	} else {
-		at->phase = PHASE_WIRE;
-		at->since_ps = run->now_ps;
-		at->left_ps = (double)step->wire_ps;
-		at->speed = 1;
-		at->next_ps = run->now_ps + step->wire_ps;
-		share_add(&run->share, index,
+	if (run->nunused == 0 && add_places(run) != 0) {
+		run->rc = -ENOMEM;
+		return;
+	}
+	place = run->unused[--run->nunused];
+	run->at[place] = (struct run_step){
+		.rank = rank,
+		.index = index,
+		.start_ps = run->now_ps,
+		.next_ps = run->now_ps + step->wire_ps,
+		.phase = step->tx == FLUID_LOCAL ? PHASE_ACK : PHASE_WIRE,
+		.since_ps = run->now_ps,
+		.left_ps = (double)step->wire_ps,
+		.speed = 1,
+	};
+	if (step->tx != FLUID_LOCAL) {
+		share_add(&run->share, place, index,
 			  &(struct share_demand){ .bytes = step->bytes,
 						  .alone_ps = step->wire_ps,
 						  .occupies_ps = { step->tx_ps, step->rx_ps },
@@ -301,7 +351,7 @@ step_start(struct run *run, uint32_t index)
 		run->in_flight++;
 		add_dirty(run, index, 0);
 	}
-	heap_add(run, index);
+	heap_add(run, place);
 }
 
 static void
@@ -309,60 +359,59 @@ dependency_done(struct run *run, uint32_t rank, uint32_t step)
 {
 	uint32_t index = (uint32_t)coll_step_index(run->schedule, rank, step);
 
-	if (--run->at[index].missing == 0)
-		step_start(run, index);
+	if (--run->missing[index] == 0)
+		step_start(run, rank, index);
 }
 
 /* The waiters of a step of its own rank, or of the one that it sends to. */
 static void
-let_go(struct run *run, uint32_t index, bool own)
+let_go(struct run *run, uint32_t rank, uint32_t index, bool own)
 {
 	const struct chains *chains = run->chains;
 
 	for (uint32_t i = chains->first_waiter[index]; i < chains->first_waiter[index + 1]; i++)
-		if ((chains->waiters[i].rank == run->at[index].rank) == own)
+		if ((chains->waiters[i].rank == rank) == own)
 			dependency_done(run, chains->waiters[i].rank, chains->waiters[i].step);
 }
 
 static void
-complete(struct run *run, uint32_t index)
+complete(struct run *run, uint32_t place)
 {
-	struct run_step *at = &run->at[index];
-	uint32_t step = index - run->schedule->first_step[at->rank] + 1;
-	uint32_t next = chains_next(run->chains, at->rank, step);
+	uint32_t rank = run->at[place].rank, index = run->at[place].index;
+	uint32_t next = chains_next(run->chains, rank, index - run->schedule->first_step[rank] + 1);
 
-	heap_remove(run, index);
-	at->phase = PHASE_DONE;
+	heap_remove(run, place);
 	run->done++;
-	run->steps[index].takes_ps = run->now_ps - at->start_ps;
-	let_go(run, index, true);
+	run->steps[index].takes_ps = run->now_ps - run->at[place].start_ps;
+	run->unused[run->nunused++] = place;
+	let_go(run, rank, index, true);
 	if (next != 0)
-		dependency_done(run, at->rank, next);
+		dependency_done(run, rank, next);
 }
 
 static void
-end_phase(struct run *run, uint32_t index)
+end_phase(struct run *run, uint32_t place)
 {
-	const struct fluid_step *step = &run->steps[index];
-	struct run_step *at = &run->at[index];
+	struct run_step *at = &run->at[place];
+	const struct fluid_step *step = &run->steps[at->index];
 
 	switch (at->phase) {
 	case PHASE_WIRE:
-		share_remove(&run->share, index);
+		share_remove(&run->share, place);
 		run->in_flight--;
-		add_dirty(run, index, wait_limit_ps(run, index));
+		add_dirty(run, at->index, wait_limit_ps(run, at->index));
 		at->phase = PHASE_ARRIVES;
 		at->next_ps += step->arrive_ps;
-		heap_sift(run, index);
+		heap_sift(run, place);
 		break;
 	case PHASE_ARRIVES:
 		at->phase = PHASE_ACK;
 		at->next_ps += step->ack_ps - step->arrive_ps;
-		heap_sift(run, index);
-		let_go(run, index, false);
+		heap_sift(run, place);
+		let_go(run, at->rank, at->index, false);
 		break;
 	default:
-		complete(run, index);
+		complete(run, place);
 	}
 }
 
@@ -371,9 +420,9 @@ static void
 set_speeds(struct run *run)
 {
 	for (uint32_t i = 0; i < run->share.nmembers; i++) {
-		uint32_t index = run->share.members[i];
-		struct run_step *at = &run->at[index];
-		double speed = run->share.flows[index].speed;
+		uint32_t place = run->share.members[i];
+		struct run_step *at = &run->at[place];
+		double speed = run->share.flows[place].speed;
 
 		if (speed == at->speed)
 			continue;
@@ -381,7 +430,7 @@ set_speeds(struct run *run)
 		at->since_ps = run->now_ps;
 		at->speed = speed;
 		at->next_ps = run->now_ps + (uint64_t)llround(at->left_ps / speed);
-		heap_sift(run, index);
+		heap_sift(run, place);
 	}
 }
 
@@ -416,25 +465,40 @@ static void fill(struct share *share);
 
 /* @return 0 or -ENOMEM */
 static int
-share_init(struct share *share, uint32_t nflows, uint32_t nports)
+share_init(struct share *share, uint32_t nports)
 {
 	*share = (struct share){
-		.flows = malloc((nflows + 1u) * sizeof(*share->flows)),
 		.ports = malloc((2 * nports + 1u) * sizeof(*share->ports)),
 		.nports = nports,
-		.members = malloc((nflows + 1u) * sizeof(*share->members)),
-		.slow = malloc((nflows + 1u) * sizeof(*share->slow)),
 		.touched = malloc((2 * nports + 1u) * sizeof(*share->touched)),
 	};
-	if (share->flows == NULL || share->ports == NULL || share->members == NULL || share->slow == NULL ||
-	    share->touched == NULL) {
+	if (share->ports == NULL || share->touched == NULL) {
 		share_fini(share);
 		return -ENOMEM;
 	}
-	for (uint32_t i = 0; i < nflows; i++)
-		share->flows[i] = (struct share_flow){ .port = { SHARE_NONE, SHARE_NONE } };
 	for (uint32_t i = 0; i < 2 * nports; i++)
 		share->ports[i] = (struct share_port){ .first = SHARE_NONE };
+	return 0;
+}
+
+static int
+share_grow(struct share *share, uint32_t cap)
+{
+	void *flows = realloc(share->flows, cap * sizeof(*share->flows)), *members, *slow;
+
+	if (flows == NULL)
+		return -ENOMEM;
+	share->flows = flows;
+	members = realloc(share->members, cap * sizeof(*share->members));
+	if (members == NULL)
+		return -ENOMEM;
+	share->members = members;
+	slow = realloc(share->slow, cap * sizeof(*share->slow));
+	if (slow == NULL)
+		return -ENOMEM;
+	share->slow = slow;
+	for (; share->cap < cap; share->cap++)
+		share->flows[share->cap] = (struct share_flow){ .port = { SHARE_NONE, SHARE_NONE } };
 	return 0;
 }
 
@@ -450,11 +514,12 @@ share_fini(struct share *share)
 }
 
 static void
-share_add(struct share *share, uint32_t flow, const struct share_demand *demand)
+share_add(struct share *share, uint32_t flow, uint32_t id, const struct share_demand *demand)
 {
 	struct share_flow *f = &share->flows[flow];
 
 	assert(f->port[SHARE_TX] == SHARE_NONE && demand->bytes > 0 && demand->alone_ps > 0);
+	f->id = id;
 	f->most = (double)demand->bytes / (double)demand->alone_ps;
 	f->speed = 1;
 	f->round = 0;
@@ -551,7 +616,7 @@ compare_most(const void *a, const void *b, void *flows_arg)
 
 	if (flows[x].most != flows[y].most)
 		return flows[x].most < flows[y].most ? -1 : 1;
-	return x < y ? -1 : x > y;
+	return flows[x].id < flows[y].id ? -1 : flows[x].id > flows[y].id;
 }
 
 /* A flow has its rate: its share is taken from its ports. */
