@@ -86,7 +86,7 @@ step_engine_destroy(struct step_engine *engine)
 	wakes_fini(&engine->wakes);
 	free(engine->backgrounds);
 	messages_fini(&engine->messages);
-	free(engine->done);
+	done_log_fini(&engine->done);
 	free(engine->region);
 	agent_fini(&engine->agent);
 	free(engine);
@@ -105,6 +105,7 @@ step_engine_place(struct step_engine *engine)
 {
 	const struct plan *plan = engine->plan;
 	uint32_t node = engine->config.node;
+	size_t steps = 0;
 
 	for (uint32_t c = 0; c < plan->ncollectives; c++)
 		for (uint32_t r = 0; r < plan->collectives[c].schedule->ranks; r++)
@@ -124,7 +125,7 @@ step_engine_place(struct step_engine *engine)
 				continue;
 			if (step_rank_init(&engine->ranks[at->slot], plan, c, r) != 0)
 				return -ENOMEM;
-			engine->done_cap += (size_t)collective->iterations * coll_steps(collective->schedule, r);
+			steps += (size_t)collective->iterations * coll_steps(collective->schedule, r);
 		}
 	for (uint32_t i = 0; i < engine->nranks; i++) {
 		engine->ranks[i].first_slot = engine->nslots;
@@ -134,8 +135,7 @@ step_engine_place(struct step_engine *engine)
 	for (uint32_t i = 0; i < plan->nbackgrounds; i++)
 		if (plan->flows.flows[plan->backgrounds[i].flow].src_node == node)
 			background_init(&engine->backgrounds[plan->backgrounds[i].slot], &plan->backgrounds[i]);
-	engine->done = calloc(engine->done_cap + 1, sizeof(*engine->done));
-	return engine->done == NULL ? -ENOMEM : messages_init(&engine->messages, plan, node);
+	return done_log_init(&engine->done, steps) != 0 ? -ENOMEM : messages_init(&engine->messages, plan, node);
 }
 
 static void
@@ -445,7 +445,7 @@ step_engine_close(struct step_engine *engine, uint64_t now_ps)
 size_t
 step_engine_rows(const struct step_engine *engine)
 {
-	return engine->ndone + (engine->closed ? engine->nbackgrounds : 0);
+	return engine->done.count + (engine->closed ? engine->nbackgrounds : 0);
 }
 
 static struct step_row
@@ -477,35 +477,35 @@ struct step_row
 step_engine_row(const struct step_engine *engine, size_t index)
 {
 	assert(index < step_engine_rows(engine));
-	if (index >= engine->ndone)
-		return background_row(engine, &engine->backgrounds[index - engine->ndone]);
+	if (index >= engine->done.count)
+		return background_row(engine, &engine->backgrounds[index - engine->done.count]);
 
-	const struct step_done *done = &engine->done[index];
-	const struct step_rank *rank = &engine->ranks[done->slot];
+	const struct step_done done = done_log_at(&engine->done, index);
+	const struct step_rank *rank = &engine->ranks[done.slot];
 	const struct plan_collective *c = rank_collective(engine, rank);
-	const struct coll_step *at = coll_step_at(c->schedule, rank->rank, done->step);
-	const struct plan_step *known = &c->steps[plan_at(c, rank->rank, done->step)];
-	uint64_t bytes = plan_step_bytes(c, rank->rank, done->step);
+	const struct coll_step *at = coll_step_at(c->schedule, rank->rank, done.step);
+	const struct plan_step *known = &c->steps[plan_at(c, rank->rank, done.step)];
+	uint64_t bytes = plan_step_bytes(c, rank->rank, done.step);
 
 	return (struct step_row){
 		.src = c->ranks[rank->rank].node,
 		.dst = c->ranks[at->peer].node,
 		.job = c->job,
 		.collective = rank->collective,
-		.iteration = done->iteration,
+		.iteration = done.iteration,
 		.rank = rank->rank,
-		.step = done->step,
+		.step = done.step,
 		.channel = at->channel,
 		.flow = known->flow,
 		.bytes = bytes,
-		.acked_bytes = bytes - done->unacked_bytes,
-		.start_ps = done->start_ps,
-		.end_ps = done->end_ps,
+		.acked_bytes = bytes - done.unacked_bytes,
+		.start_ps = done.start_ps,
+		.end_ps = done.end_ps,
 		.ideal_ps = known->ideal_ps,
 		.expect_ps = known->expect_ps,
-		.waited_for = done->waited_for,
-		.retransmits = done->retransmits,
-		.open = done->open,
+		.waited_for = done.waited_for,
+		.retransmits = done.retransmits,
+		.open = done.open,
 	};
 }
 
@@ -673,7 +673,7 @@ step_engine_put_step(struct step_engine *engine, const struct manage_step *step)
 	if (step->collective == REC_NONE)
 		return put_background(engine, step);
 	rank = rank_of(engine, step->collective, step->rank);
-	if (rank == NULL || engine->ndone == engine->done_cap)
+	if (rank == NULL || done_log_full(&engine->done))
 		return false;
 	collective = &engine->plan->collectives[step->collective];
 	if (step->iteration >= collective->iterations || step->step < 1 ||
@@ -682,17 +682,17 @@ step_engine_put_step(struct step_engine *engine, const struct manage_step *step)
 	    !is_step(engine->plan, step->waited_collective, step->waited_rank, step->waited_step) ||
 	    step->bytes != plan_step_bytes(collective, step->rank, step->step) || step->acked_bytes > step->bytes)
 		return false;
-	engine->done[engine->ndone++] = (struct step_done){
-		.slot = rank->slot,
-		.iteration = step->iteration,
-		.step = step->step,
-		.waited_for = { step->waited_collective, step->waited_rank, step->waited_step },
-		.unacked_bytes = (uint32_t)(step->bytes - step->acked_bytes),
-		.start_ps = step->start_ps,
-		.end_ps = step->end_ps,
-		.retransmits = step->retransmits & INT32_MAX,
-		.open = step->open != 0,
-	};
+	done_log_add(&engine->done, &(struct step_done){
+					    .slot = rank->slot,
+					    .iteration = step->iteration,
+					    .step = step->step,
+					    .waited_for = { step->waited_collective, step->waited_rank, step->waited_step },
+					    .unacked_bytes = (uint32_t)(step->bytes - step->acked_bytes),
+					    .start_ps = step->start_ps,
+					    .end_ps = step->end_ps,
+					    .retransmits = step->retransmits,
+					    .open = step->open != 0,
+				    });
 	return true;
 }
 

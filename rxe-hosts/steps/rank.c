@@ -483,8 +483,7 @@ static void
 step_report(struct step_engine *engine, const struct step_rank *rank, const struct step_result *result,
 	    const struct send_times *times, uint64_t now_ps)
 {
-	assert(engine->ndone < engine->done_cap);
-	engine->done[engine->ndone++] = (struct step_done){
+	const struct step_done row = {
 		.start_ps = result->start_ps,
 		.end_ps = result->end_ps,
 		.waited_for = result->waited_for,
@@ -492,9 +491,11 @@ step_report(struct step_engine *engine, const struct step_rank *rank, const stru
 		.iteration = result->iteration,
 		.step = result->step,
 		.unacked_bytes = (uint32_t)(result->bytes - result->acked_bytes),
-		.retransmits = result->retransmits & INT32_MAX,
+		.retransmits = result->retransmits,
 		.open = result->open,
 	};
+
+	done_log_add(&engine->done, &row);
 	monitor_report(engine->device->ops->records(engine->device), result, times, now_ps);
 }
 

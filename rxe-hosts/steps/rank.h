@@ -14,6 +14,7 @@
 
 #include <stdint.h>
 
+#include "rxe-hosts/steps/done.h"
 #include "rxe-hosts/steps/engine.h"
 #include "rxe-hosts/steps/messages.h"
 
@@ -106,19 +107,6 @@ struct step_ready {
 	uint32_t slot, chain;
 };
 
-/* A step that is over, or open at the end of the run, as steps.csv has it: what the plan does not know of it. */
-struct step_done {
-	uint64_t start_ps, end_ps;
-	struct step_ref waited_for;
-	uint32_t slot; /* of the host's ranks */
-	uint32_t iteration, step;
-	uint32_t unacked_bytes; /* a message has 2^31 at most */
-	uint32_t retransmits : 31;
-	bool open : 1;
-};
-
-_Static_assert(sizeof(struct step_done) == 48, "a run has millions of them");
-
 struct step_engine {
 	struct device_client client;
 	struct device *device;
@@ -138,9 +126,8 @@ struct step_engine {
 	struct messages messages;
 	uint8_t *region; /* NULL: synthetic payload */
 	uint64_t region_bytes;
-	struct step_done *done; /* [done_cap], enough for every step of the run */
-	size_t ndone, done_cap;
-	uint64_t timer_ps; /* as set in the device */
+	struct done_log done; /* with room for every step of the run */
+	uint64_t timer_ps;    /* as set in the device */
 	uint64_t unexpected;
 	struct ledger_audit audit;
 	bool closed;
