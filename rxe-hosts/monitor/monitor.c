@@ -14,30 +14,85 @@
 static const struct coll_dep none = { COLL_NONE, 0 };
 
 static uint32_t first_await(const struct monitor *monitor, uint32_t step);
-static void reset(const struct monitor *monitor, struct monitor_entry *entries, bool *here);
 static void advance_rsq(struct monitor *monitor, uint32_t chain);
+
+#define FIRST_SLOTS 8
+
+/* Bytes of a bit a dependency. */
+static size_t
+here_bytes(const struct monitor *monitor)
+{
+	uint32_t steps = coll_steps(monitor->chains->schedule, monitor->rank);
+
+	return (first_await(monitor, steps + 1) - first_await(monitor, 1)) / 8 + 1;
+}
 
 /* Of an iteration of which nothing has arrived. @return whether there is memory */
 static bool
-make_entries(const struct monitor *monitor, struct monitor_entry **entries, bool **here)
+make_entries(const struct monitor *monitor, struct monitor_entries *entries)
 {
-	uint32_t steps = coll_steps(monitor->chains->schedule, monitor->rank);
-	uint32_t awaits = first_await(monitor, steps + 1) - first_await(monitor, 1);
+	entries->cap = FIRST_SLOTS;
+	entries->slots = calloc(entries->cap, sizeof(*entries->slots));
+	entries->here = calloc(here_bytes(monitor), 1);
+	return entries->slots != NULL && entries->here != NULL;
+}
 
-	*entries = calloc(steps + 1u, sizeof(**entries));
-	*here = calloc(awaits + 1u, sizeof(**here));
-	if (*entries == NULL || *here == NULL)
-		return false;
-	reset(monitor, *entries, *here);
-	return true;
+static void
+free_entries(struct monitor_entries *entries)
+{
+	free(entries->slots);
+	free(entries->here);
 }
 
 /* The next iteration is first heard of. Ends the program when out of memory. */
 static void
 make_next(struct monitor *monitor)
 {
-	if (monitor->next == NULL && !make_entries(monitor, &monitor->next, &monitor->next_here))
+	if (monitor->next.slots == NULL && !make_entries(monitor, &monitor->next))
 		log_fatal("out of memory for the steps of rank %u's next iteration", monitor->rank);
+}
+
+/* @return the slot of a step, or the free one where it is to be */
+static struct monitor_entry *
+slot_of(const struct monitor_entries *entries, uint32_t step)
+{
+	uint32_t at = step & (entries->cap - 1);
+
+	while (entries->slots[at].step != 0 && entries->slots[at].step != step)
+		at = (at + 1) & (entries->cap - 1);
+	return &entries->slots[at];
+}
+
+static void
+grow_entries(struct monitor_entries *entries)
+{
+	struct monitor_entries more = { .cap = 2 * entries->cap, .count = entries->count, .here = entries->here };
+
+	more.slots = calloc(more.cap, sizeof(*more.slots));
+	if (more.slots == NULL)
+		log_fatal("out of memory for %u steps that wait", more.cap);
+	for (uint32_t i = 0; i < entries->cap; i++)
+		if (entries->slots[i].step != 0)
+			*slot_of(&more, entries->slots[i].step) = entries->slots[i];
+	free(entries->slots);
+	*entries = more;
+}
+
+/* A step has started: nothing asks for it in this iteration any more. Those behind it move up where they are found. */
+static void
+remove_entry(struct monitor_entries *entries, uint32_t step)
+{
+	uint32_t mask = entries->cap - 1, hole = (uint32_t)(slot_of(entries, step) - entries->slots);
+
+	if (entries->slots[hole].step == 0)
+		return;
+	entries->count--;
+	for (uint32_t at = (hole + 1) & mask; entries->slots[at].step != 0; at = (at + 1) & mask)
+		if (((at - entries->slots[at].step) & mask) >= ((at - hole) & mask)) {
+			entries->slots[hole] = entries->slots[at];
+			hole = at;
+		}
+	entries->slots[hole].step = 0;
 }
 
 int
@@ -47,7 +102,7 @@ monitor_init(struct monitor *monitor, const struct chains *chains, uint32_t rank
 
 	*monitor = (struct monitor){ .chains = chains, .rank = rank };
 	monitor->queues = calloc(count + 1u, sizeof(*monitor->queues));
-	if (monitor->queues == NULL || !make_entries(monitor, &monitor->entries, &monitor->here)) {
+	if (monitor->queues == NULL || !make_entries(monitor, &monitor->entries)) {
 		monitor_fini(monitor);
 		return -ENOMEM;
 	}
@@ -60,10 +115,8 @@ void
 monitor_fini(struct monitor *monitor)
 {
 	free(monitor->queues);
-	free(monitor->entries);
-	free(monitor->next);
-	free(monitor->here);
-	free(monitor->next_here);
+	free_entries(&monitor->entries);
+	free_entries(&monitor->next);
 	*monitor = (struct monitor){ 0 };
 }
 
@@ -106,23 +159,34 @@ monitor_rsq_set(const struct monitor *monitor, uint32_t chain, uint32_t entry, c
 	return first_await(monitor, step + 1) - first_await(monitor, step);
 }
 
+static bool
+is_here(const struct monitor_entries *entries, uint32_t dependency)
+{
+	return (entries->here[dependency / 8] >> dependency % 8 & 1) != 0;
+}
+
 void
 monitor_dependency_done(struct monitor *monitor, uint32_t step, struct coll_dep on, bool next, uint64_t now_ps)
 {
 	uint32_t at = first_await(monitor, step), end = first_await(monitor, step + 1);
-	uint32_t base = first_await(monitor, 1);
+	uint32_t first = at, base = first_await(monitor, 1);
+	struct monitor_entries *entries = next ? &monitor->next : &monitor->entries;
 	struct monitor_entry *entry;
-	bool *here;
 
 	if (next)
 		make_next(monitor);
-	entry = &(next ? monitor->next : monitor->entries)[step - 1];
-	here = next ? monitor->next_here : monitor->here;
-
 	while (at < end && (monitor->chains->awaits[at].rank != on.rank || monitor->chains->awaits[at].step != on.step))
 		at++;
-	assert(at < end && !here[at - base] && entry->missing > 0);
-	here[at - base] = true;
+	assert(at < end && !is_here(entries, at - base));
+	entries->here[(at - base) / 8] |= (uint8_t)(1 << (at - base) % 8);
+	if (2 * entries->count >= entries->cap)
+		grow_entries(entries);
+	entry = slot_of(entries, step);
+	if (entry->step == 0) {
+		*entry = (struct monitor_entry){ .step = step, .missing = end - first };
+		entries->count++;
+	}
+	assert(entry->missing > 0);
 	entry->missing--;
 	entry->dependencies_ps = now_ps;
 	entry->dependency = at;
@@ -148,6 +212,7 @@ void
 monitor_started(struct monitor *monitor, uint32_t chain)
 {
 	assert(monitor_next_ready(monitor, chain));
+	remove_entry(&monitor->entries, monitor_next_step(monitor, chain));
 	monitor->queues[chain].ssq++;
 }
 
@@ -159,7 +224,7 @@ monitor_waited_for(const struct monitor *monitor, uint32_t chain, uint64_t own_p
 	const struct coll_dep *set;
 
 	assert(monitor_next_ready(monitor, chain));
-	entry = &monitor->entries[monitor_next_step(monitor, chain) - 1];
+	entry = slot_of(&monitor->entries, monitor_next_step(monitor, chain));
 	if (monitor_rsq_set(monitor, chain, ssq, &set) != 0 && entry->dependencies_ps > own_ps)
 		return monitor->chains->awaits[entry->dependency];
 	return ssq != 0 ? (struct coll_dep){ monitor->rank, step_of(monitor, chain, ssq) } : none;
@@ -180,7 +245,7 @@ monitor_waits_for(const struct monitor *monitor, uint32_t chain)
 	if (monitor_state(monitor, chain) == MONITOR_NON_WAITING)
 		return none;
 	for (uint32_t i = 0; i < count; i++)
-		if (!monitor->here[&set[i] - &monitor->chains->awaits[first_await(monitor, 1)]])
+		if (!is_here(&monitor->entries, (uint32_t)(&set[i] - &monitor->chains->awaits[first_await(monitor, 1)])))
 			return set[i];
 	return none;
 }
@@ -188,15 +253,13 @@ monitor_waits_for(const struct monitor *monitor, uint32_t chain)
 void
 monitor_next_iteration(struct monitor *monitor)
 {
-	struct monitor_entry *done = monitor->entries;
-	bool *done_here = monitor->here;
+	struct monitor_entries done = monitor->entries;
 
 	make_next(monitor);
 	monitor->entries = monitor->next;
-	monitor->here = monitor->next_here;
+	assert(done.count == 0);
+	memset(done.here, 0, here_bytes(monitor));
 	monitor->next = done;
-	monitor->next_here = done_here;
-	reset(monitor, done, done_here);
 	for (uint32_t c = 0; c < chains_count(monitor->chains, monitor->rank); c++) {
 		assert(monitor_next_step(monitor, c) == 0);
 		monitor->queues[c] = (struct monitor_chain){ 0 };
@@ -258,17 +321,13 @@ monitor_audit(struct ledger_audit *audit, const struct step_result *result, cons
 	}
 }
 
-/* Nothing has arrived yet. */
-static void
-reset(const struct monitor *monitor, struct monitor_entry *entries, bool *here)
+/* Dependencies of a step on other chains that are not complete. */
+static uint32_t
+missing(const struct monitor *monitor, uint32_t step)
 {
-	uint32_t steps = coll_steps(monitor->chains->schedule, monitor->rank);
+	const struct monitor_entry *entry = slot_of(&monitor->entries, step);
 
-	for (uint32_t step = 1; step <= steps; step++)
-		entries[step - 1] = (struct monitor_entry){
-			.missing = first_await(monitor, step + 1) - first_await(monitor, step),
-		};
-	memset(here, 0, (first_await(monitor, steps + 1) - first_await(monitor, 1)) * sizeof(*here));
+	return entry->step != 0 ? entry->missing : first_await(monitor, step + 1) - first_await(monitor, step);
 }
 
 /* Passes over entries of which all is here; the entry behind the last step is always empty. */
@@ -279,6 +338,6 @@ advance_rsq(struct monitor *monitor, uint32_t chain)
 	uint32_t length = length_of(monitor, chain);
 
 	while (queue->rsq <= length &&
-	       (queue->rsq == length || monitor->entries[step_of(monitor, chain, queue->rsq + 1) - 1].missing == 0))
+	       (queue->rsq == length || missing(monitor, step_of(monitor, chain, queue->rsq + 1)) == 0))
 		queue->rsq++;
 }

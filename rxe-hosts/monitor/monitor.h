@@ -28,20 +28,28 @@ struct monitor_chain {
 	uint32_t rsq; /* active entry: the first of which something is missing; the chain's length + 1: nothing is */
 };
 
-/* Of one step in one iteration. */
+/* A step of which some dependency on another chain is complete, and that has not started. */
 struct monitor_entry {
+	uint32_t step;            /* 0: the slot is free */
 	uint32_t missing;         /* dependencies on other chains */
 	uint32_t dependency;      /* in chains->awaits: the latest that is complete */
 	uint64_t dependencies_ps; /* when that was */
+};
+
+/* The steps of an iteration: a hash table, since a rank has thousands of steps and few that are in it at a time. */
+struct monitor_entries {
+	struct monitor_entry
+		*slots;      /* [cap] a step stands in the slot of its number, or in one behind that and no free one */
+	uint32_t count, cap; /* cap: a power of two */
+	uint8_t *here;       /* a bit a dependency of the rank's steps: which of them are complete */
 };
 
 struct monitor {
 	const struct chains *chains;
 	uint32_t rank;
 	struct monitor_chain *queues; /* [chains of the rank] */
-	/* [steps of the rank] of this iteration, and of the next; NULL: nothing of that has arrived, nor has it begun */
-	struct monitor_entry *entries, *next;
-	bool *here, *next_here; /* [dependencies of its steps] which of them are complete */
+	struct monitor_entries entries,
+		next; /* of this iteration; and of the next, without slots until something arrives */
 };
 
 /* @return 0 or -ENOMEM */

@@ -194,6 +194,50 @@ a_set_is_complete_with_its_last(void **state)
 	assert_int_equal(monitor_waited_for(&monitor, 1, 350).step, 2);
 }
 
+#define MANY 100
+
+/*
+ * All arrive before any of their steps starts, for this iteration and the next, and steps start in two orders: of each it
+ * is known when its message was there.
+ */
+static void
+many_steps_are_here_at_once(void **state)
+{
+	struct coll_builder *builder = coll_builder_create(3);
+	const struct coll_chunk word = { .count_elems = 1 };
+	struct err err = { .text = "" };
+
+	for (uint32_t i = 0; i < MANY; i++) {
+		struct coll_dep from = coll_builder_send(builder, 0, 1, i, &word);
+
+		coll_builder_depend(builder, coll_builder_send(builder, 1, 2, i, &word), from);
+	}
+	teardown(NULL);
+	schedule = finish_allgather(builder, 3, 8, 8, &err);
+	assert_non_null(schedule);
+	chains = chains_create(schedule);
+	assert_int_equal(monitor_init(&monitor, chains, 1), 0);
+	assert_int_equal(chains_count(chains, 1), MANY);
+	for (uint32_t i = 0; i < 2 * MANY; i++) {
+		uint32_t step = i * 37 % MANY + 1;
+
+		monitor_dependency_done(&monitor, step, (struct coll_dep){ 0, step }, i >= MANY, 1000 + step);
+	}
+	for (uint32_t iteration = 0; iteration < 2; iteration++) {
+		for (uint32_t i = 0; i < MANY; i++) {
+			uint32_t chain = iteration == 0 ? i * 61 % MANY : MANY - 1 - i, step = chain + 1;
+
+			assert_true(monitor_next_ready(&monitor, chain));
+			assert_int_equal(monitor_waited_for(&monitor, chain, 999 + step).step, step);
+			assert_int_equal(monitor_waited_for(&monitor, chain, 1000 + step).rank, COLL_NONE);
+			monitor_started(&monitor, chain);
+		}
+		monitor_next_iteration(&monitor);
+	}
+	for (uint32_t chain = 0; chain < MANY; chain++)
+		assert_false(monitor_next_ready(&monitor, chain));
+}
+
 static void
 report_is_the_record(void **state)
 {
@@ -284,6 +328,7 @@ UNIT_TEST(monitor)
 		TEST(early_data_is_remembered),
 		TEST(next_iteration_takes_what_arrived_early),
 		TEST(a_set_is_complete_with_its_last),
+		TEST(many_steps_are_here_at_once),
 		TEST(report_is_the_record),
 		TEST(ledgers_are_audited),
 	};
