@@ -65,14 +65,50 @@ find_view(const char *text, const char **rest)
 	return found;
 }
 
+/* Whether a view's first word is that of a text. @param length  of the text's; 0: any is */
+static bool
+begins(const struct view *view, const char *text, size_t length)
+{
+	return length == 0 || (strncmp(view->words, text, length) == 0 && view->words[length] == ' ');
+}
+
+/*
+ * The only view of a first word: "interfaces" is "interfaces counters", alone or before a run's folder.
+ * @param names  the views of that word, or all where there are none
+ * @return NULL: there are several, or none
+ */
+static const struct view *
+complete_view(const char *text, const char **rest, char *names, size_t cap)
+{
+	const struct view *found = NULL;
+	size_t length = strcspn(text, " "), count = 0, used = 0;
+
+	for (const struct view *view = views; view->words != NULL && length != 0; view++)
+		count += begins(view, text, length);
+	for (const struct view *view = views; view->words != NULL; view++) {
+		if (!begins(view, text, count != 0 ? length : 0))
+			continue;
+		found = view;
+		if (used < cap)
+			used += (size_t)snprintf(names + used, cap - used, "%s%s", used != 0 ? ", " : "", view->words);
+	}
+	*rest = text + length + strspn(text + length, " ");
+	return count == 1 && (**rest == '\0' || access(*rest, F_OK) == 0) ? found : NULL;
+}
+
 static void
 choose(struct show_options *show, const struct argp_state *state)
 {
+	char names[512];
 	const char *rest;
 
 	show->view = find_view(show->words, &rest);
 	if (show->view == NULL)
-		args_error(state, "\"%s\": there is no such view; rocelab show --help lists them", show->words);
+		show->view = complete_view(show->words, &rest, names, sizeof(names));
+	if (show->view == NULL && show->words[0] == '\0')
+		args_error(state, "give a view: %s", names);
+	if (show->view == NULL)
+		args_error(state, "\"%s\" is no view; there are: %s", show->words, names);
 	if (*rest != '\0')
 		show->run = rest;
 	if (show->history && strcmp(show->view->words, "pfc counters") == 0)

@@ -155,7 +155,10 @@ def shown():
     check(some and all(r["IFACE"].startswith("l1:") for r in some), "--port NODE", some)
     half = json.loads(show(run, "interfaces", "counters", "--json", "--port", "l1:1", "--at", "500us"))
     check(0 < half[0]["TX_OK"] < [r for r in some if r["IFACE"] == "l1:1"][0]["TX_OK"], "--at: less than at the end", half)
-    for args, text in ((("show", "pfc"), "no such view"), (("show", "ecn", "--at", "1ms"), "no series"),
+    check(show(run, "interfaces", "--csv") == show(run, "interfaces", "counters", "--csv"), "interfaces: its only view")
+    for args, text in ((("show", "pfc"), "there are: pfc counters, pfc history\n"), (("show",), "give a view: interfaces counters, "),
+                       (("show", "interfaces", "/nowhere"), "there are: interfaces counters\n"),
+                       (("show", "meteors"), "there are: interfaces counters, "), (("show", "ecn", "--at", "1ms"), "no series"),
                        (("show", "pfc", "counters", run.dir, "--port", "l9"), "no such port"),
                        (("show", "pfc", "counters", "/nowhere"), "run.sqlite"), (("query", run.dir, "SELEKT"), "syntax error"),
                        (("query", run.dir, "DROP TABLE run"), "not changed"), (("query", run.dir), "give the folder")):
