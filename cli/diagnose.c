@@ -242,8 +242,10 @@ analyze_locked(struct diagnose_options *diagnose, struct err *err)
 		return EXIT_USAGE;
 	if (!apart)
 		ret = analyze_in(diagnose, &from, err);
+	else if ((ret = run_dir_open(&to, diagnose->out, err)) < 0)
+		ret = exit_code_of_file(ret);
 	else
-		ret = run_dir_open(&to, diagnose->out, err) < 0 ? EXIT_USAGE : analyze_apart(diagnose, err);
+		ret = analyze_apart(diagnose, err);
 	if (apart)
 		run_dir_close(&to);
 	run_dir_close(&from);

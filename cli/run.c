@@ -348,9 +348,10 @@ command_run(int argc, char **argv)
 			log_error("%s", run.err.text);
 		return ret;
 	}
-	if (run_dir_open(&dir, run.out != NULL ? run.out : path, &run.err) < 0) {
+	ret = run_dir_open(&dir, run.out != NULL ? run.out : path, &run.err);
+	if (ret < 0) {
 		log_error("%s", run.err.text);
-		return EXIT_USAGE;
+		return exit_code_of_file(ret);
 	}
 	if (systems_plan_init(&plan, &run.scenario, &dir, &(struct systems_programs){ run.programs, run.nprograms, false },
 			      &run.err) < 0) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <argp.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -30,6 +31,13 @@ static inline bool
 exit_code_is_of_run(int status)
 {
 	return status == EXIT_DONE || status == EXIT_FAILED || status == EXIT_UNFINISHED || status == EXIT_INTERRUPTED;
+}
+
+/* Of a program whose folder or file could not be made. @param ret  negative errno: the disk's, or the input is refused */
+static inline int
+exit_code_of_file(int ret)
+{
+	return ret == -ENOSPC || ret == -EDQUOT || ret == -EIO ? EXIT_FAILED : EXIT_USAGE;
 }
 
 /* The only argument of a program that then prints its kinds, a name and a meaning a line, for `rocelab --help`. */

@@ -115,9 +115,10 @@ eval_args_run(const char *dir, int (*run)(void *options, struct err *err), void 
 	struct run_dir open;
 	int ret;
 
-	if (run_dir_open(&open, dir, &err) < 0) {
+	ret = run_dir_open(&open, dir, &err);
+	if (ret < 0) {
 		log_error("%s", err.text);
-		return EXIT_USAGE;
+		return exit_code_of_file(ret);
 	}
 	ret = run(options, &err);
 	run_dir_close(&open);

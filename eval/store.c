@@ -65,15 +65,18 @@ store_open(const char *path, uint64_t seed, double scale, const char *sets, stru
 					      "SELECT why FROM excluded WHERE family = '' AND idx = 0 AND attempt = 0",
 					      "SELECT " RUN_COLUMNS " FROM runs", NULL };
 	struct store *store = calloc(1, sizeof(*store));
+	int ret;
 
 	if (store == NULL) {
 		err_set(err, -ENOMEM, "out of memory");
 		return NULL;
 	}
 	store->db = results_open(path, schema, probes, err);
-	if (store->db != NULL && belong(store, seed, scale, sets, err) == 0)
+	ret = store->db != NULL ? belong(store, seed, scale, sets, err) : -errno;
+	if (ret == 0)
 		return store;
 	store_close(store);
+	errno = ret == -EEXIST ? EINVAL : -ret;
 	return NULL;
 }
 

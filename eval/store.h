@@ -29,7 +29,8 @@ struct store_run {
 /*
  * Opens or makes a store.
  * @param sets  shape (none: the paper's) and sets, as one text: " --shape k6 --set switch.pfc.alpha=0.5"
- * @return NULL with err set: it cannot be opened, or belongs to another seed, scale or shape, or other sets
+ * @return NULL with err and errno set: EIO: the disk is full or broken; EINVAL: it belongs to another seed, scale or shape,
+ *         or other sets
  */
 struct store *store_open(const char *path, uint64_t seed, double scale, const char *sets, struct err *err);
 void store_close(struct store *store);

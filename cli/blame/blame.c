@@ -426,7 +426,7 @@ rerun(struct blame *blame, const struct rerun_case *c, uint64_t seed, const char
 	struct rerun_store *store = open_store(c->dir, c, seed, err);
 	struct reruns reruns = { store, c, 1, blame->jobs, &blame->shard, false };
 	struct rerun_truth truth;
-	int ret = store != NULL ? reruns_run(&reruns, err) : -EINVAL;
+	int ret = store != NULL ? reruns_run(&reruns, err) : -errno;
 
 	if (shard_is_part(&blame->shard)) {
 		rerun_store_close(store);
@@ -546,11 +546,13 @@ command_blame(int argc, char **argv)
 		return EXIT_USAGE;
 	run_dir_default("out/blame", blame.options.path, name, sizeof(name));
 	shard_folder(&blame.shard, name, out, sizeof(out));
-	if (find_scenario(&blame, scenario, sizeof(scenario), &err) < 0 ||
-	    run_dir_open(&dir, blame.out != NULL ? blame.out : out, &err) < 0) {
+	ret = find_scenario(&blame, scenario, sizeof(scenario), &err) == 0 ? 0 : -EINVAL;
+	if (ret == 0)
+		ret = run_dir_open(&dir, blame.out != NULL ? blame.out : out, &err);
+	if (ret < 0) {
 		shard_fini(&blame.shard);
 		log_error("%s", err.text);
-		return EXIT_USAGE;
+		return exit_code_of_file(ret);
 	}
 	snprintf(blame.config, sizeof(blame.config), "%s/" RUN_CONFIG, dir.path);
 	blame.results = blame.json ? json_array() : NULL;

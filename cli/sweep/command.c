@@ -380,7 +380,7 @@ run(void *options_of, struct err *err)
 		return ret;
 	db = merge ? sweep_store_merge(sweep->dir, &sweep->shard, err) : sweep_store_open(sweep, err);
 	if (db == NULL)
-		return -EINVAL;
+		return -errno;
 	if (!merge)
 		ret = sweep_make(sweep, db, err);
 	if (ret >= 0) {

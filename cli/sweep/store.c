@@ -169,25 +169,32 @@ sweep_store_open(const struct sweep *sweep, struct err *err)
 	struct scenario *scenario = scenario_load(&sweep->scenario, err);
 	char path[PATH_MAX], *schema, *identity;
 	sqlite3 *db = NULL;
+	int ret = -EINVAL;
 
-	if (scenario == NULL)
+	if (scenario == NULL) {
+		errno = EINVAL;
 		return NULL;
+	}
 	schema = schema_of(sweep);
 	identity = identity_of(sweep, scenario);
 	scenario_destroy(scenario);
-	if (schema == NULL || identity == NULL)
-		err_set(err, -ENOMEM, "out of memory");
-	else if (snprintf(path, sizeof(path), "%s/" SWEEP_STORE, sweep->dir) >= (int)sizeof(path))
-		err_set(err, -ENAMETOOLONG, "%s: too long a path", sweep->dir);
-	else
+	if (schema == NULL || identity == NULL) {
+		ret = err_set(err, -ENOMEM, "out of memory");
+	} else if (snprintf(path, sizeof(path), "%s/" SWEEP_STORE, sweep->dir) < (int)sizeof(path)) {
 		db = results_open(path, schema, probes, err);
-	if (db != NULL && (results_belong(db, identity, err) < 0 || record_plan(db, sweep, err) < 0)) {
-		sqlite3_close(db);
-		db = NULL;
+		ret = db != NULL ? results_belong(db, identity, err) : -errno;
+	} else {
+		err_set(err, -EINVAL, "%s: too long a path", sweep->dir);
 	}
+	if (ret == 0)
+		ret = record_plan(db, sweep, err);
 	sqlite3_free(schema);
 	sqlite3_free(identity);
-	return db;
+	if (ret == 0)
+		return db;
+	sqlite3_close(db);
+	errno = ret == -EEXIST ? EINVAL : -ret;
+	return NULL;
 }
 
 bool
@@ -312,7 +319,10 @@ sweep_store_merge(const char *dir, const struct shard *shard, struct err *err)
 		else
 			ret = results_merge(path, from, err);
 	}
-	db = ret == 0 ? results_open(path, RESULTS_OF, probes, err) : NULL;
+	if (ret == 0)
+		db = results_open(path, RESULTS_OF, probes, err);
+	else
+		errno = -ret;
 	if (db == NULL)
 		return NULL;
 	have = sweep_store_count(db, &all);
@@ -320,6 +330,7 @@ sweep_store_merge(const char *dir, const struct shard *shard, struct err *err)
 		return db;
 	err_set(err, -ENODATA, "%u of %u runs are there: give the folders of all shards, each complete", have, all);
 	sqlite3_close(db);
+	errno = EINVAL;
 	return NULL;
 }
 

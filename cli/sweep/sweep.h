@@ -67,14 +67,14 @@ int sweep_make(const struct sweep *sweep, sqlite3 *db, struct err *err);
 
 /* The store. Queries below need no struct sweep: they read any sweep's store. */
 
-/* @return NULL with err set: it cannot be opened, or has another sweep's results */
+/* @return NULL with err and errno set: EIO: the disk is full or broken; EINVAL: it has another sweep's results */
 sqlite3 *sweep_store_open(const struct sweep *sweep, struct err *err);
 bool sweep_store_has(sqlite3 *db, uint32_t number);
 /* Adds a row for a run that has ended, from DIR/runs/NUMBER/run.sqlite. @return 0 or negative errno with err set */
 int sweep_store_add(sqlite3 *db, const struct sweep *sweep, const struct sweep_run *run, const char *dir, struct err *err);
 /*
  * Makes DIR/sweep.sqlite of those of several shards.
- * @return NULL with err set: they are of different sweeps, or lack runs
+ * @return NULL with err and errno set: EIO: the disk is full or broken; EINVAL: they are of different sweeps, or lack runs
  */
 sqlite3 *sweep_store_merge(const char *dir, const struct shard *shard, struct err *err);
 

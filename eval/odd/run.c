@@ -217,7 +217,7 @@ run_seed(const struct odd_options *options, uint64_t seed, struct odd_results *r
 	snprintf(of, sizeof(of), " odd cases of seed %" PRIu64 " at scale %g", seed, options->scale);
 	store = rerun_store_open(path, of, err);
 	if (store == NULL)
-		return -EINVAL;
+		return -errno;
 	ret = begin(&batch, err);
 	if (ret == 0)
 		ret = reruns_run(&(struct reruns){ store, batch.cases, batch.begun, options->jobs, options->shard, true },

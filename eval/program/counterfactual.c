@@ -83,7 +83,7 @@ run(void *options_of, struct err *err)
 	study->shard = &opts->args.shard;
 	snprintf(path, sizeof(path), "%s/eval.sqlite", study->dir);
 	study->store = rerun_store_open(path, " counterfactual cases", err);
-	ret = study->store != NULL ? counterfactual_make(study, err) : -EINVAL;
+	ret = study->store != NULL ? counterfactual_make(study, err) : -errno;
 	if (ret == 0)
 		ret = reruns_run(
 			&(struct reruns){ study->store, study->reruns, study->nmade, study->jobs, study->shard, true },

@@ -71,7 +71,7 @@ evaluate(struct eval *eval, struct err *err)
 		return err_set(err, -EINVAL, "all --set together are longer than %zu characters", sizeof(with) - 1);
 	eval->store = store_open(path, eval->source.seed, eval->source.scale, with, err);
 	if (eval->store == NULL)
-		return -EINVAL;
+		return -errno;
 	ret = runner_run(eval, err);
 	if (!shard_is_part(eval->shard) && (ret >= 0 || ret == -EINTR)) {
 		int wrote = summary_write_rows(eval, err);
@@ -138,11 +138,14 @@ eval_families(int argc, char **argv)
 	log_set_command("rocelab eval");
 	if (eval_options_parse(&opts, argc, argv) != 0)
 		return EXIT_USAGE;
-	if (run_dir_open(&dir, opts.eval.dir, &err) < 0 || check_policies(&opts.eval, &err) < 0) {
+	ret = run_dir_open(&dir, opts.eval.dir, &err);
+	if (ret == 0 && check_policies(&opts.eval, &err) < 0)
+		ret = -EINVAL;
+	if (ret < 0) {
 		log_error("%s", err.text);
 		run_dir_close(&dir);
 		shard_fini(&opts.shard);
-		return EXIT_USAGE;
+		return exit_code_of_file(ret);
 	}
 	ret = shard_merge(&opts.shard, opts.eval.dir, NULL, &err);
 	if (ret == 0)

@@ -210,7 +210,7 @@ make_families(struct tradeoff *study, struct err *err)
 	ret = run_dir_make(dir, err);
 	if (ret >= 0) {
 		eval.store = store_open(path, eval.source.seed, eval.source.scale, "", err);
-		ret = eval.store != NULL ? runner_run(&eval, err) : -EINVAL;
+		ret = eval.store != NULL ? runner_run(&eval, err) : -errno;
 	}
 	for (uint32_t i = 0; ret == 0 && i < study->ninputs; i++)
 		for (uint32_t k = 0; ret == 0 && study->inputs[i].family != NULL && k < study->nseeds; k++, number++)
@@ -520,7 +520,7 @@ make_cases(struct tradeoff *study, struct err *err)
 	snprintf(path, sizeof(path), "%s/reruns.sqlite", study->dir);
 	if (ret == 0) {
 		study->store = rerun_store_open(path, " telemetry trade-off", err);
-		ret = study->store != NULL ? 0 : -EINVAL;
+		ret = study->store != NULL ? 0 : -errno;
 	}
 	if (ret == 0 && study->nreruns != 0)
 		ret = reruns_run(

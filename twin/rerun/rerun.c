@@ -598,15 +598,18 @@ rerun_store_open(const char *path, const char *of, struct err *err)
 		NULL,
 	};
 	struct rerun_store *store = calloc(1, sizeof(*store));
+	int ret;
 
 	if (store == NULL) {
 		err_set(err, -ENOMEM, "out of memory");
 		return NULL;
 	}
 	store->db = results_open(path, schema, probes, err);
-	if (store->db != NULL && results_belong(store->db, of, err) == 0)
+	ret = store->db != NULL ? results_belong(store->db, of, err) : -errno;
+	if (ret == 0)
 		return store;
 	rerun_store_close(store);
+	errno = ret == -EEXIST ? EINVAL : -ret;
 	return NULL;
 }
 

@@ -137,7 +137,7 @@ struct rerun_result {
 /*
  * Opens or makes a store.
  * @param of  of what the results are, as one text: " odd, seed 3"
- * @return NULL with err set: it cannot be opened, or has results of something else
+ * @return NULL with err and errno set: EIO: the disk is full or broken; EINVAL: it has results of something else
  */
 struct rerun_store *rerun_store_open(const char *path, const char *of, struct err *err);
 void rerun_store_close(struct rerun_store *store);

@@ -63,18 +63,32 @@ check(sqlite3 *db, const char *path, const char *const *probes, struct err *err)
 			       "%s is damaged or not of this version; remove its directory, or give another --out", path);
 }
 
+/* @return EIO: the disk is full or broken; EINVAL: the file is refused */
+static int
+reason(sqlite3 *db)
+{
+	int code = sqlite3_errcode(db), system = sqlite3_system_errno(db);
+
+	return code == SQLITE_FULL || code == SQLITE_IOERR || system == ENOSPC || system == EDQUOT ? EIO : EINVAL;
+}
+
 sqlite3 *
 results_open(const char *path, const char *schema, const char *const *probes, struct err *err)
 {
 	sqlite3 *db = NULL;
+	int why = EINVAL;
 
-	if (sqlite3_open(path, &db) != SQLITE_OK || sqlite3_busy_timeout(db, WAIT_LIMIT_MS) != SQLITE_OK)
-		err_set(err, -EIO, "%s in %s", sqlite3_errmsg(db), path);
-	else if (sqlite3_exec(db, schema, NULL, NULL, NULL) != SQLITE_OK)
+	if (sqlite3_open(path, &db) != SQLITE_OK || sqlite3_busy_timeout(db, WAIT_LIMIT_MS) != SQLITE_OK) {
+		why = reason(db);
+		err_set(err, -why, "%s in %s", sqlite3_errmsg(db), path);
+	} else if (sqlite3_exec(db, schema, NULL, NULL, NULL) != SQLITE_OK) {
+		why = reason(db);
 		results_failed(db, err);
-	else if (check(db, path, probes, err) == 0)
+	} else if (check(db, path, probes, err) == 0) {
 		return db;
+	}
 	sqlite3_close(db);
+	errno = why;
 	return NULL;
 }
 
@@ -114,7 +128,7 @@ copy_all(const char *to, const char *from, struct err *err)
 	else
 		backup = sqlite3_backup_init(db, "main", source, "main");
 	if (ret == 0 && (backup == NULL || sqlite3_backup_step(backup, -1) != SQLITE_DONE))
-		ret = err_set(err, -EINVAL, "%s: %s", from, sqlite3_errmsg(db));
+		ret = err_set(err, -reason(db), "%s: %s", from, sqlite3_errmsg(db));
 	if (backup != NULL)
 		sqlite3_backup_finish(backup);
 	sqlite3_close(source);

@@ -14,7 +14,8 @@
  * Opens or makes one. Programs that read or write it at the same time are waited for.
  * @param schema  statements that make what is missing
  * @param probes  queries on each table, up to NULL: they can be prepared where the file is of this version
- * @return NULL with err set: it cannot be opened, is damaged, or is of another version
+ * @return NULL with err and errno set: EIO: the disk is full or broken; EINVAL: it cannot be opened, is damaged, or is of
+ *         another version
  */
 sqlite3 *results_open(const char *path, const char *schema, const char *const *probes, struct err *err);
 

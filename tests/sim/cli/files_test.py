@@ -167,6 +167,21 @@ def full_disk():
         full(name, copy, done, "No space left on device")
 
 
+def full_disk_of_results():
+    """What makes many runs says that its store cannot be written."""
+    mount = 'mount -t tmpfs -o size="$1" tmpfs "$2" || exit 77; out=$2; shift 2; exec "$@" --out "$out/results"'
+    for args in (("sweep", SCENARIOS / "incast.cfg"), ("eval", "incast", "--cases", "1"), ("eval", "counterfactual", "--cases", "1"),
+                 ("bench", "telemetry", SCENARIOS / "incast.cfg", "--seeds", "1"), ("blame", SCENARIOS / "incast.cfg")):
+        name = f"a full disk of {' '.join(map(str, args[:2]))}"
+        done = subprocess.run(["unshare", "--map-root-user", "--mount", "sh", "-c", mount, "sh", "4k", str(scratch()),
+                               str(ROCELAB), *map(str, args)], capture_output=True, text=True, timeout=STALL_LIMIT_S)
+        if done.returncode == 77 or "unshare:" in done.stderr:
+            print(f"SKIPPED: {name}: no file system can be mounted here, even in a user namespace: {done.stderr}", flush=True)
+            return
+        check(done.returncode == 1, f"{name}: the exit code of a write that failed", (done.returncode, done.stderr))
+        check("full" in done.stderr or "No space left" in done.stderr, f"{name}: reported", done.stderr)
+
+
 def one_diagnosis_or_the_other():
     """A diagnosis that cannot write all its reports leaves those of the one before."""
     run = rocelab(SCENARIOS / "incast.cfg")
@@ -255,6 +270,7 @@ if __name__ == "__main__":
     refused_run()
     file_limits()
     full_disk()
+    full_disk_of_results()
     one_diagnosis_or_the_other()
     links()
     no_empty_folder()
