@@ -245,8 +245,11 @@ int bench_tap_count(const struct bench_tap *tap, uint64_t zero_ns, struct tap_co
 int bench_tap_run(struct bench_tap *tap, const char *scenario, const char *dir, const char *lcores, json_t **run,
 		  struct err *err);
 
-/* Counts the recording of a run in a folder, in the run's time. @return as bench_tap_count() */
-int bench_tap_recording(const char *dir, struct tap_counts *counts, struct err *err);
+/*
+ * Counts the recording of a run in a folder, by the times that its analyzer noted (rocelab run --arrivals).
+ * @return as bench_tap_count(); -EPROTO too where the analyzer did not receive all of the recording
+ */
+int bench_tap_recording(const char *dir, uint64_t zero_ns, struct tap_counts *counts, struct err *err);
 
 void bench_tap_fini(struct bench_tap *tap);
 

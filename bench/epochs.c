@@ -2,7 +2,8 @@
 /*
  * rocelab bench epochs: in real time, how long after an epoch's end its rows are at the analyzer, and in which stage of the
  * path the time goes. The same fabric with embedded hosts, where this process is the analyzer, and with guests, which have
- * a kernel and soft-RoCE of their own and frames on ports, where the analyzer is that of the run.
+ * a kernel and soft-RoCE of their own and frames on ports, where the analyzer is that of the run and notes what arrived
+ * when.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -32,8 +33,8 @@ struct case_result {
 	bool there;
 	struct err why; /* it was not measured */
 	uint64_t epochs, frames;
-	double stages_us[STAGES];      /* means; NaN: not measured */
-	double p50_us, p99_us, max_us; /* in all; of guests until the frame is on the analyzer's socket */
+	double stages_us[STAGES];      /* means */
+	double p50_us, p99_us, max_us; /* in all */
 	double late_share, idle_share; /* of windows; of an lcore's time */
 };
 
@@ -81,18 +82,29 @@ read_run(const json_t *run, struct case_result *result)
 	result->stages_us[SENT] = fmax(number(analyzer, "mean") - result->stages_us[QUEUED], 0);
 	result->late_share = number(realtime, "late_windows") / number(realtime, "windows");
 	result->idle_share = number(realtime, "idle_share");
-	result->p50_us = number(analyzer, "p50");
-	result->p99_us = number(analyzer, "p99");
-	result->max_us = number(analyzer, "max");
 }
 
 static void
 read_counts(const struct tap_counts *counts, struct case_result *result)
 {
+	double on_socket_us = result->stages_us[QUEUED] + result->stages_us[SENT];
+
 	result->epochs = counts->epochs;
 	result->frames = counts->frames;
 	result->stages_us[MADE] = counts->made_us;
 	result->stages_us[RELEASED] = counts->released_us;
+	result->stages_us[RECEIVED] = fmax(counts->received_us - on_socket_us, 0);
+	result->stages_us[JOINED] = counts->joined_us;
+	result->p50_us = counts->wall.p50_us;
+	result->p99_us = counts->wall.p99_us;
+	result->max_us = counts->wall.max_us;
+}
+
+/* clock_now_ns() at the run's time 0. */
+static uint64_t
+zero_ns_of(const json_t *run)
+{
+	return (uint64_t)json_integer_value(json_object_get(json_object_get(run, "realtime"), "zero_clock_ns"));
 }
 
 static int
@@ -104,19 +116,10 @@ run_embedded(const struct epochs *e, const char *lcores, struct case_result *res
 	int ret = bench_tap_run(&tap, e->scenario, e->dir, lcores, &run, e->err);
 
 	if (ret == 0)
-		ret = bench_tap_count(
-			&tap,
-			(uint64_t)json_integer_value(json_object_get(json_object_get(run, "realtime"), "zero_clock_ns")),
-			&counts, e->err);
+		ret = bench_tap_count(&tap, zero_ns_of(run), &counts, e->err);
 	if (ret == 0) {
 		read_run(run, result);
 		read_counts(&counts, result);
-		result->stages_us[RECEIVED] =
-			fmax(counts.received_us - result->stages_us[QUEUED] - result->stages_us[SENT], 0);
-		result->stages_us[JOINED] = counts.joined_us;
-		result->p50_us = counts.wall.p50_us;
-		result->p99_us = counts.wall.p99_us;
-		result->max_us = counts.wall.max_us;
 	}
 	json_decref(run);
 	bench_tap_fini(&tap);
@@ -127,9 +130,9 @@ run_embedded(const struct epochs *e, const char *lcores, struct case_result *res
 static int
 run_guests(const struct epochs *e, const char *lcores, struct case_result *result)
 {
-	const struct child_args args = {
-		.argv = { "rocelab", "run", e->scenario, "--out", e->dir, "--lcores", lcores, "--json" }, .count = 8
-	};
+	const struct child_args args = { .argv = { "rocelab", "run", e->scenario, "--out", e->dir, "--lcores", lcores,
+						   "--json", "--arrivals" },
+					 .count = 9 };
 	static struct tap_counts counts;
 	char path[PATH_MAX], text[64];
 	json_t *run;
@@ -152,11 +155,10 @@ run_guests(const struct epochs *e, const char *lcores, struct case_result *resul
 		err_set(&result->why, -ENOTSUP, "rocelab run: %s", child_text(status, text, sizeof(text)));
 		return -ENOTSUP;
 	}
-	ret = bench_tap_recording(e->dir, &counts, e->err);
+	ret = bench_tap_recording(e->dir, zero_ns_of(run), &counts, e->err);
 	if (ret == 0) {
 		read_run(run, result);
 		read_counts(&counts, result);
-		result->stages_us[RECEIVED] = result->stages_us[JOINED] = NAN;
 	}
 	json_decref(run);
 	return ret;
@@ -198,7 +200,7 @@ fill_line(const struct epochs *e, size_t which, char (*cell)[48])
 	snprintf(cell[0], 48, "%s", hosts_of(which));
 	snprintf(cell[1], 48, "%s", cases[which].lcores);
 	for (size_t i = 0; i < STAGES; i++)
-		snprintf(cell[2 + i], 48, r->there && !isnan(r->stages_us[i]) ? "%.2f" : "-", r->stages_us[i] / 1e3);
+		snprintf(cell[2 + i], 48, r->there ? "%.2f" : "-", r->stages_us[i] / 1e3);
 	snprintf(cell[2 + STAGES], 48, r->there ? "%.2f %.2f %.2f" : "-", r->p50_us / 1e3, r->p99_us / 1e3,
 		 r->max_us / 1e3);
 	snprintf(cell[3 + STAGES], 48, r->there ? "%.0f" : "-", 100 * r->late_share);
@@ -226,9 +228,8 @@ print_table(const struct epochs *e)
 	puts("\nReal time, two switches and four hosts at 40 Mbps, every port's rows every 1 ms; means, ms. MADE: from an "
 	     "epoch's end to its\nrow. RELEASED: until the budget lets it go. QUEUED: until its frame is in the output's "
 	     "buffer, behind windows that are late.\nSENT: until it is on the socket. RECEIVED: until the analyzer has "
-	     "read "
-	     "it. JOINED: until it is in the evidence. KNOWN: all of\nit; median, 99 %, most; of guests until it is on the "
-	     "socket. LATE: windows that began late.");
+	     "read it. JOINED: until it is in the evidence. KNOWN: all of\nit; median, 99 %, most. LATE: windows that "
+	     "began late.");
 	printf("Of %d runs that with the least median.\n", e->options->repeats);
 	for (size_t i = 0; i < NCASES; i++)
 		if (!e->results[i].there)
@@ -242,8 +243,7 @@ case_json(const struct epochs *e, size_t which)
 	json_t *stages = json_object();
 
 	for (size_t i = 0; i < STAGES; i++)
-		json_object_set_new(stages, stage_names[i],
-				    r->there && !isnan(r->stages_us[i]) ? json_real(r->stages_us[i]) : json_null());
+		json_object_set_new(stages, stage_names[i], r->there ? json_real(r->stages_us[i]) : json_null());
 	return json_pack("{s:s, s:s, s:b, s:s, s:I, s:I, s:o, s:f, s:f, s:f, s:f, s:f}", "hosts", hosts_of(which), "lcores",
 			 cases[which].lcores, "measured", r->there, "why_not", r->why.text, "epochs", (json_int_t)r->epochs,
 			 "frames", (json_int_t)r->frames, "stages_us", stages, "known_p50_us", r->p50_us, "known_p99_us",

@@ -13,8 +13,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -342,21 +344,50 @@ bench_tap_run(struct bench_tap *tap, const char *scenario, const char *dir, cons
 	return *run != NULL ? 0 : err_set(err, -EINVAL, "%s: %s", path, error.text);
 }
 
-int
-bench_tap_recording(const char *dir, struct tap_counts *counts, struct err *err)
+/* @return 0, or negative errno with err set */
+static int
+read_arrivals(struct bench_tap *tap, const char *dir, struct err *err)
 {
-	struct tap_portion all = { 0 };
-	struct bench_tap tap = { .portions = &all, .nportions = 1 };
+	struct tap_portion portion;
+	char path[PATH_MAX];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/" RUN_ARRIVALS, dir);
+	file = fopen(path, "re");
+	if (file == NULL)
+		return err_set(err, -errno, "%s: %s", path, strerror(errno));
+	(void)!fscanf(file, "%*[^\n]"); /* the columns' names */
+	while (fscanf(file, "%zu,%" SCNu64 ",%" SCNu64, &portion.end_bytes, &portion.got_ns, &portion.taken_ns) == 3) {
+		tap->portions =
+			grow(tap->portions, &tap->cap_portions, tap->nportions + 1, sizeof(*tap->portions), "portions");
+		tap->portions[tap->nportions++] = portion;
+	}
+	fclose(file);
+	if (tap->nportions != 0 && tap->portions[tap->nportions - 1].end_bytes == tap->used_bytes)
+		return 0;
+	return err_set(err, -EPROTO, "%s: the analyzer received %zu B, and the recording has %zu B", path,
+		       tap->nportions != 0 ? tap->portions[tap->nportions - 1].end_bytes : 0, tap->used_bytes);
+}
+
+int
+bench_tap_recording(const char *dir, uint64_t zero_ns, struct tap_counts *counts, struct err *err)
+{
+	struct bench_tap tap = { 0 };
 	char path[PATH_MAX];
 	const uint8_t *data;
+	int ret;
 
 	snprintf(path, sizeof(path), "%s/" RUN_RECORDING, dir);
 	data = source_map(path, &tap.used_bytes, err);
 	if (data == NULL)
 		return -EIO;
 	tap.data = (uint8_t *)(uintptr_t)data; /* which is read alone */
-	all.end_bytes = tap.used_bytes;
-	return bench_tap_count(&tap, 0, counts, err);
+	ret = read_arrivals(&tap, dir, err);
+	if (ret == 0)
+		ret = bench_tap_count(&tap, zero_ns, counts, err);
+	munmap(tap.data, tap.used_bytes);
+	free(tap.portions);
+	return ret;
 }
 
 void

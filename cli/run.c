@@ -32,7 +32,7 @@ struct run_options {
 	const char *programs[PLUGIN_PROGRAMS + 1]; /* [nprograms] one more than there may be */
 	uint32_t nprograms;
 	enum blame_by by;
-	bool json, fail_on_finding, allow_unfinished;
+	bool json, fail_on_finding, allow_unfinished, arrivals;
 	struct err err;
 };
 
@@ -70,6 +70,11 @@ static const struct argp_option options[] = {
 	{ "capture-bytes", 'B', "SIZE", 0,
 	  "Capture at most SIZE bytes of each frame (default: all; 128 keeps every header)", 0 },
 	{ "capture-limit", 'L', "SIZE", 0, "Limit the capture file to SIZE; further frames are counted only (default 1GB)",
+	  0 },
+	{ "arrivals", 'A', NULL, 0,
+	  "Write when the analyzer had read the records, and had them in its evidence, to DIR/arrivals.csv (not for "
+	  "several "
+	  "diagnosers)",
 	  0 },
 	BLAME_OPTION,
 	{ "json", 'j', NULL, 0, "Print verdict.json instead of text; for several systems comparison.json", 0 },
@@ -171,6 +176,9 @@ parse(int key, char *arg, struct argp_state *state)
 	case 'b':
 		run->by = blame_by_parse(arg, state);
 		return run->by != BLAME_BY_ESTIMATE ? set(state, late_looks) : 0;
+	case 'A':
+		run->arrivals = true;
+		return 0;
 	case 'j':
 		run->json = true;
 		return 0;
@@ -299,7 +307,8 @@ run_in(const struct run_dir *dir, struct run_options *run, struct systems_plan *
 			       .print = !run->json && run->by == BLAME_BY_ESTIMATE,
 			       .partitions = run->partitions,
 			       .processes = run->processes > 1 ? run->processes : 0,
-			       .in_job = mpi_job_has_this() };
+			       .in_job = mpi_job_has_this(),
+			       .arrivals = run->arrivals };
 	struct launch_status status;
 	int ret;
 

@@ -10,6 +10,7 @@
 #include "common/err.h"
 
 #define RUN_RECORDING "records.bin"
+#define RUN_ARRIVALS "arrivals.csv"
 #define RUN_CAPTURE "capture.pcapng"
 #define RUN_CONFIG "effective.cfg"
 #define RUN_STEPS "steps.csv"

@@ -3,6 +3,7 @@
 #include <argp.h>
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +28,7 @@
 #include "web/page.h"
 
 struct options {
-	const char *listen, *read, *out, *plugin, *costs, *cpu;
+	const char *listen, *read, *out, *plugin, *costs, *cpu, *arrivals;
 	const char *plugin_asked; /* the one plugin that --diagnoser names; NULL: none */
 	bool print, times, quiet;
 	bool allow_left_out;
@@ -55,6 +56,10 @@ static const struct argp_option own_options[] = {
 	  0 },
 	{ "cpu", 'c', "FILE", 0,
 	  "Write what processor time it took, start to end, but for times to detection: { \"cpu_s\": }", 0 },
+	{ "arrivals", 'A', "FILE", 0,
+	  "Write when the bytes of the stream were read, and when their records were in the evidence, to FILE (CSV); with "
+	  "--listen",
+	  0 },
 	{ "allow-left-out", 'a', NULL, 0,
 	  "Exit with 0, not 1, if a plugin of --plugins was excluded: it failed, or a finding of it names an unknown "
 	  "object",
@@ -138,6 +143,9 @@ parse(int key, char *arg, struct argp_state *state)
 	case 'c':
 		options->cpu = arg;
 		return 0;
+	case 'A':
+		options->arrivals = arg;
+		return 0;
 	case 'a':
 		options->allow_left_out = true;
 		return 0;
@@ -154,6 +162,8 @@ parse(int key, char *arg, struct argp_state *state)
 			args_error(state, "give --out");
 		if (options->times && options->read == NULL)
 			args_error(state, "--detection-times takes a recorded stream: give --read");
+		if (options->arrivals != NULL && options->listen == NULL)
+			args_error(state, "--arrivals takes a live stream: give --listen");
 		return 0;
 	default:
 		return parse_diagnosers(options, key, arg, state);
@@ -339,6 +349,27 @@ accept_stream(const char *address, struct err *err)
 	return fd;
 }
 
+/* Reads the stream to its end, and notes the times of its portions where they are wanted. @return 0 or negative errno */
+static int
+read_stream(const struct options *options, int fd, struct evidence *ev, struct err *err)
+{
+	struct pollfd source = { .fd = fd, .events = POLLIN };
+	struct outfile out;
+	int rc;
+
+	if (options->arrivals == NULL)
+		return stream_read_fd(fd, ev, NULL, err);
+	/* A run has removed the files of an earlier one before it sends anything. */
+	while (poll(&source, 1, -1) < 0 && errno == EINTR)
+		;
+	rc = outfile_open_path(&out, options->arrivals, err);
+	if (rc < 0)
+		return rc;
+	fputs("end_bytes,read_ns,joined_ns\n", out.file);
+	rc = stream_read_fd(fd, ev, out.file, err);
+	return outfile_close(&out, rc, err);
+}
+
 /* @return an exit code */
 static int
 analyze(struct options *options)
@@ -353,7 +384,7 @@ analyze(struct options *options)
 		return EXIT_USAGE;
 	}
 	evidence_init(&ev);
-	rc = stream_read_fd(fd, &ev, &err);
+	rc = read_stream(options, fd, &ev, &err);
 	close(fd);
 	log_debug("the stream ended: %d; %s its end record", rc, ev.ended ? "with" : "without");
 	if (rc != 0)

@@ -29,7 +29,7 @@ read_records(const char *path, struct evidence *ev, struct err *err)
 
 	if (fd < 0)
 		return fd;
-	ret = stream_read_fd(fd, ev, err);
+	ret = stream_read_fd(fd, ev, NULL, err);
 	close(fd);
 	return ret;
 }

@@ -101,9 +101,15 @@ analyzer_dismiss(struct analyzer *analyzer)
 static int
 analyzer_listen(struct analyzer *analyzer, const char *socket, struct err *err)
 {
-	struct child_args args = { .argv = { "analyzer", "--listen", socket }, .count = 3 };
+	char arrivals[PATH_MAX];
+	struct child_args args = { .argv = { "analyzer", "--listen", socket, "--arrivals", arrivals },
+				   .count = analyzer->arrivals ? 5 : 3 };
 	struct stall_timer stall_timer = { 0 };
-	int ret = start_analyzer(analyzer, &args, err), status;
+	int ret, status;
+
+	if (snprintf(arrivals, sizeof(arrivals), "%s/" RUN_ARRIVALS, analyzer->dir) >= (int)sizeof(arrivals))
+		return err_set(err, -ENAMETOOLONG, "%s: too long a path", analyzer->dir);
+	ret = start_analyzer(analyzer, &args, err);
 
 	while (ret == 0 && access(socket, F_OK) < 0) {
 		if (child_poll(analyzer->pid, &status)) {
@@ -527,7 +533,7 @@ conclude(const struct launch *launch, struct analyzer *analyzer, const char *soc
 static int
 run_programs(const struct launch *launch, const char *socket, struct launch_status *status, struct err *err)
 {
-	struct analyzer analyzer = { .dir = launch->dir, .print = launch->print };
+	struct analyzer analyzer = { .dir = launch->dir, .print = launch->print, .arrivals = launch->arrivals };
 	int ret = analyzer_listen(&analyzer, socket, err);
 	pid_t fabric;
 
@@ -687,6 +693,7 @@ one_run(const struct one_run *run, struct scenario *scenario, const struct run_d
 		.processes = run->processes,
 		.in_job = run->in_job,
 		.print = run->print,
+		.arrivals = run->arrivals,
 	};
 	struct private_dir private_dir;
 	int ret = private_dir_create(&private_dir, err);

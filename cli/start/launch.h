@@ -21,6 +21,7 @@ struct launch {
 	uint32_t processes;            /* the same of an MPI job that is started here; 0: none is */
 	bool in_job;                   /* mpirun has started this program, once for each process */
 	bool print;                    /* for people: brief results, then the report */
+	bool arrivals;                 /* the analyzer writes DIR/arrivals.csv */
 };
 
 #define LAUNCH_NO_STREAM (-1) /* the analyzer was sent away: no run began that it could diagnose */
@@ -33,6 +34,7 @@ struct launch {
 struct analyzer {
 	const char *dir; /* where the reports go; a recording is DIR/records.bin */
 	bool print;      /* the report for people as well */
+	bool arrivals;   /* of the stream that it listens to: DIR/arrivals.csv */
 	pid_t pid;       /* 0: there is none */
 	int done;        /* pipe that ends when the reports are written */
 };
@@ -66,6 +68,7 @@ struct one_run {
 	uint32_t partitions, processes; /* as struct launch has them */
 	bool in_job;
 	bool print; /* for people */
+	bool arrivals;
 };
 
 /*

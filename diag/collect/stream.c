@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/err.h"
 #include "common/input_file.h"
 #include "common/interrupt.h"
@@ -200,9 +201,10 @@ stream_finish(struct stream *stream, struct err *err)
 }
 
 int
-stream_read_fd(int fd, struct evidence *ev, struct err *err)
+stream_read_fd(int fd, struct evidence *ev, FILE *arrivals, struct err *err)
 {
 	struct stream stream;
+	uint64_t end_bytes = 0, read_ns;
 	uint8_t *buf = malloc(READ_BYTES);
 	int rc = 0;
 
@@ -220,9 +222,13 @@ stream_read_fd(int fd, struct evidence *ev, struct err *err)
 			rc = err_set(err, -errno, "reading the record stream: %s", strerror(errno));
 			break;
 		}
+		read_ns = clock_now_ns();
 		rc = stream_feed(&stream, buf, (size_t)got, err);
 		if (rc != 0)
 			break;
+		end_bytes += (uint64_t)got;
+		if (arrivals != NULL)
+			fprintf(arrivals, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n", end_bytes, read_ns, clock_now_ns());
 	}
 	free(buf);
 	if (rc == 0)

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "common/err.h"
 #include "common/record/check.h"
@@ -47,9 +48,11 @@ int stream_finish(struct stream *stream, struct err *err);
 
 /*
  * Reads a file, pipe or connection to its end into the evidence and finishes it.
+ * @param arrivals  NULL, or where a line of each portion goes: bytes up to its end, clock_now_ns() when it had been read,
+ *                  and when the evidence had it
  * @return 0; stream_feed()'s or stream_finish()'s error; negative errno of read() with err
  */
-int stream_read_fd(int fd, struct evidence *ev, struct err *err);
+int stream_read_fd(int fd, struct evidence *ev, FILE *arrivals, struct err *err);
 
 /* The source of a record stream: a recorded file, or one connection. */
 

@@ -382,7 +382,7 @@ test_descriptors(void **state)
 		evidence_init(&ev);
 		err.text[0] = '\0';
 		alloc_refuse(i == 3);
-		assert_int_equal(stream_read_fd(i == 2 ? -1 : fd, &ev, &err), codes[i]);
+		assert_int_equal(stream_read_fd(i == 2 ? -1 : fd, &ev, NULL, &err), codes[i]);
 		assert_int_equal(alloc_was_refused(), i == 3);
 		assert_true(i == 0 ? ev.ended : err.text[0] != '\0');
 		evidence_fini(&ev);
@@ -392,7 +392,7 @@ test_descriptors(void **state)
 	assert_int_equal(write(fd, "no stream of records at all, but a text", 39), 39);
 	lseek(fd, 0, SEEK_SET);
 	evidence_init(&ev);
-	assert_int_equal(stream_read_fd(fd, &ev, &err), -EPROTO);
+	assert_int_equal(stream_read_fd(fd, &ev, NULL, &err), -EPROTO);
 	evidence_fini(&ev);
 	close(fd);
 	records_fini(&r);
