@@ -254,12 +254,16 @@ check(const char *path, sqlite3 *db, struct err *err)
 sqlite3 *
 store_read(const char *dir, struct err *err)
 {
-	char path[PATH_MAX];
+	char path[PATH_MAX], live[PATH_MAX];
 	sqlite3 *db = NULL;
 	int ret;
 
 	if (snprintf(path, sizeof(path), "%s/" RUN_STORE, dir) >= (int)sizeof(path))
 		ret = err_set(err, -ENAMETOOLONG, "%s: too long a path", dir);
+	else if (access(path, R_OK) < 0 && snprintf(live, sizeof(live), "%s/" RUN_LIVE, dir) < (int)sizeof(live) &&
+		 access(live, F_OK) == 0)
+		ret = err_set(err, -ENOENT, "%s: its run goes on: `rocelab show VIEW %s --live` has its counters", dir,
+			      dir);
 	else if (access(path, R_OK) < 0)
 		ret = err_set(err, -errno,
 			      "%s: %s: a run writes it unless counters.enabled is false; give the folder of one", path,

@@ -220,7 +220,7 @@ command_export(int argc, char **argv)
 	if (args_parse(&argp, argc, argv, 0, &options) != 0)
 		return EXIT_USAGE;
 	if (options.run == NULL) {
-		ret = latest_run("out", latest, &err);
+		ret = latest_run("out", false, latest, &err);
 		options.run = latest;
 	}
 	options.export.dir = options.run;

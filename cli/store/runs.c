@@ -208,7 +208,7 @@ is_later(const struct timespec *a, const struct timespec *b)
 }
 
 int
-latest_run(const char *parent, char path[PATH_MAX], struct err *err)
+latest_run(const char *parent, bool goes_on, char path[PATH_MAX], struct err *err)
 {
 	struct timespec latest = { 0 };
 	DIR *dir = opendir(parent);
@@ -216,13 +216,13 @@ latest_run(const char *parent, char path[PATH_MAX], struct err *err)
 	bool found = false;
 
 	while (dir != NULL && (entry = readdir(dir)) != NULL) {
-		char summary[PATH_MAX];
+		char file[PATH_MAX];
 		struct stat st;
 
 		if (entry->d_name[0] == '.' ||
-		    snprintf(summary, sizeof(summary), "%s/%s/" RUN_SUMMARY, parent, entry->d_name) >=
-			    (int)sizeof(summary) ||
-		    stat(summary, &st) < 0 || (found && !is_later(&st.st_mtim, &latest)))
+		    snprintf(file, sizeof(file), "%s/%s/%s", parent, entry->d_name, goes_on ? RUN_LIVE : RUN_SUMMARY) >=
+			    (int)sizeof(file) ||
+		    stat(file, &st) < 0 || (found && !is_later(&st.st_mtim, &latest)))
 			continue;
 		found = true;
 		latest = st.st_mtim;
@@ -230,7 +230,9 @@ latest_run(const char *parent, char path[PATH_MAX], struct err *err)
 	}
 	if (dir != NULL)
 		closedir(dir);
-	return found ? 0 : err_set(err, -ENOENT, "no run below %s/: give the folder of one", parent);
+	return found ? 0
+		     : err_set(err, -ENOENT, "no run %sbelow %s/: give the folder of one", goes_on ? "goes on " : "",
+			       parent);
 }
 
 /* ---- Stores of partitions, as one ---- */

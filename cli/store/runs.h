@@ -33,8 +33,12 @@ bool findings_known(const char *dir);
 
 /* Runs below a folder. */
 
-/* The folder below parent whose run ended last. @return 0, or -ENOENT with err set: there is none */
-int latest_run(const char *parent, char path[PATH_MAX], struct err *err);
+/*
+ * The folder below parent whose run ended last, or of those that go on began last.
+ * @param goes_on  those alone that can be asked for their counters
+ * @return 0, or -ENOENT with err set: there is none
+ */
+int latest_run(const char *parent, bool goes_on, char path[PATH_MAX], struct err *err);
 
 /* The stores of a fabric's partitions, as one. */
 

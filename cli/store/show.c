@@ -115,8 +115,8 @@ choose(struct show_options *show, const struct argp_state *state)
 		show->view = find_view("pfc history", &rest);
 	if (show->at_ns >= 0 && !show->view->timed)
 		args_error(state, "--at: \"%s\" has no series", show->view->words);
-	if (show->live && (show->run == NULL || show->at_ns >= 0))
-		args_error(state, show->run == NULL ? "--live: give the folder of the run" : "--live has no --at");
+	if (show->live && show->at_ns >= 0)
+		args_error(state, "--live has no --at");
 }
 
 static error_t
@@ -188,7 +188,9 @@ static const struct argp argp = {
 	.options = options,
 	.parser = parse,
 	.args_doc = "VIEW [RUN]",
-	.doc = "Shows counters of a run, RUN being the folder that `rocelab run` wrote (default: the latest in out/).\v",
+	.doc = "Shows counters of a run, RUN being the folder that `rocelab run` wrote (default: the latest in out/; with "
+	       "--live "
+	       "of those that go on).\v",
 	.help_filter = help_filter,
 };
 
@@ -263,6 +265,7 @@ check_port(const struct show_options *show, sqlite3 *db, struct err *err)
 static sqlite3 *
 ask_live(const char *dir, struct err *err)
 {
+	struct err why = { 0 };
 	char path[PATH_MAX];
 	sqlite3 *db;
 	int fd;
@@ -271,9 +274,12 @@ ask_live(const char *dir, struct err *err)
 		err_set(err, -ENAMETOOLONG, "%s: too long a path", dir);
 		return NULL;
 	}
-	fd = unix_connect(path, "run that goes on", err);
-	if (fd < 0)
+	fd = unix_connect(path, "run that goes on", &why);
+	if (fd < 0) {
+		err_set(err, fd, "no run goes on in %s (%s); without --live the counters of its end are shown", dir,
+			strerror(-fd));
 		return NULL;
+	}
 	db = snapshot_read(fd, err);
 	close(fd);
 	return db;
@@ -322,7 +328,7 @@ command_show(int argc, char **argv)
 	if (args_parse(&argp, argc, argv, 0, &show) != 0)
 		return EXIT_USAGE;
 	if (show.run == NULL) {
-		ret = latest_run("out", latest, &err);
+		ret = latest_run("out", show.live, latest, &err);
 		show.run = latest;
 	}
 	if (ret == 0)

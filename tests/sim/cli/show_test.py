@@ -221,6 +221,8 @@ def live():
     with subprocess.Popen([str(w) for w in (ROCELAB, "run", scenario, "--out", out)], stdin=subprocess.DEVNULL,
                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as started:
         until("it listens", (out / "live").exists, started)
+        done = command(ROCELAB, "show", "interfaces", "counters", out, expect=2)
+        check("its run goes on" in done.stderr and "--live" in done.stderr, "live: without --live, what to type", done.stderr)
         while started.poll() is None:
             done = command(ROCELAB, "show", "interfaces", "counters", out, "--live", "--json", expect=None)
             if done.returncode == 0:
@@ -232,7 +234,7 @@ def live():
     check(0 < seen[0] < end and seen[-1] <= end, "live: up to those at the end", (seen, end))
     check(run.run["digest"] == base.run["digest"], "live: the same digest")
     check(not (out / "live").exists() and not (out / "live.lock").exists(), "live: the socket goes with the run", sorted(out.iterdir()))
-    for args, text in (((out, "--live"), "no run that goes on"), (("--live",), "give the folder"), ((out, "--live", "--at", "1ms"), "no --at"),
+    for args, text in (((out, "--live"), "no run goes on in"), (("--live",), "no run goes on below out/"), ((out, "--live", "--at", "1ms"), "no --at"),
                        ((out, "--every", "1"), "with its unit")):
         done = command(ROCELAB, "show", "interfaces", "counters", *args, expect=2)
         check(text in done.stderr, f"live, refused: {' '.join(map(str, args[-2:]))}", done.stderr)
