@@ -185,6 +185,11 @@ run(void *options_of, struct err *err)
 			wrote = tradeoff_print(study, stdout, err);
 		if (wrote == 0)
 			wrote = eval_args_report(tradeoff_json(study), study->dir, "tradeoff.json", options->json, err);
+		if (wrote == 0)
+			log_info(
+				"%s has points.csv, runs.csv, tradeoff.json and the figures accuracy.svg, share-error.svg, "
+				"detection.svg, verdict.svg",
+				study->dir);
 	}
 	tradeoff_fini(study);
 	return wrote < 0 ? wrote : ret;

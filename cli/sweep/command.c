@@ -295,6 +295,8 @@ report(const struct sweep_options *options, sqlite3 *db, const char *dir, struct
 		ret = sweep_print(db, options->format, stdout, err);
 	if (ret == 0 && options->format == TABLES_TEXT && have < all)
 		printf("%u of %u runs\n", have, all);
+	if (ret == 0)
+		log_info("%s/" SWEEP_CSV " has a row a run, " SWEEP_PLOT " the plot, " SWEEP_STORE " the tables", dir);
 	return ret;
 }
 
