@@ -17,14 +17,32 @@
 #include "store/schema.h"
 
 const struct export_format export_formats[] = {
-	{ "perfetto", "a trace for ui.perfetto.dev and trace_processor: steps, flows, queues, pauses, findings", true,
-	  false, export_perfetto, NULL },
-	{ "openmetrics", "counters at the end of the run, in OpenMetrics' text", true, false, export_openmetrics, NULL },
-	{ "prometheus", "the same in Prometheus' text, for node_exporter's textfile collector", true, false,
-	  export_prometheus, NULL },
-	{ "nccl", "times of collectives in the JSON of nccl-tests", true, false, export_nccl, NULL },
-	{ "csv", "every table of the store as CSV, a file each in the folder --out", true, false, NULL, export_csv },
-	{ "pcapng", "frames of DIR/capture.pcapng by time, port and kind", false, true, export_pcapng, NULL },
+	{ .name = "perfetto",
+	  .doc = "a trace for ui.perfetto.dev and trace_processor: steps, flows, queues, pauses, findings",
+	  .needs_store = true,
+	  .is_binary = true,
+	  .write = export_perfetto },
+	{ .name = "openmetrics",
+	  .doc = "counters at the end of the run, in OpenMetrics' text",
+	  .needs_store = true,
+	  .write = export_openmetrics },
+	{ .name = "prometheus",
+	  .doc = "the same in Prometheus' text, for node_exporter's textfile collector",
+	  .needs_store = true,
+	  .write = export_prometheus },
+	{ .name = "nccl",
+	  .doc = "times of collectives in the JSON of nccl-tests",
+	  .needs_store = true,
+	  .write = export_nccl },
+	{ .name = "csv",
+	  .doc = "every table of the store as CSV, a file each in the folder --out",
+	  .needs_store = true,
+	  .write_folder = export_csv },
+	{ .name = "pcapng",
+	  .doc = "frames of DIR/capture.pcapng by time, port and kind",
+	  .is_binary = true,
+	  .has_frames = true,
+	  .write = export_pcapng },
 	{ 0 },
 };
 
@@ -55,9 +73,22 @@ parse_time(const struct argp_state *state, const char *option, const char *text)
 	return time_ps;
 }
 
+/* The names of all formats. @return buf */
+static const char *
+format_names(char *buf, size_t cap)
+{
+	size_t used = 0;
+
+	for (const struct export_format *format = export_formats; format->name != NULL && used < cap; format++)
+		used += (size_t)snprintf(buf + used, cap - used, "%s%s", used != 0 ? ", " : "", format->name);
+	return buf;
+}
+
 static void
 set_argument(struct export_options *options, const char *arg, const struct argp_state *state)
 {
+	char names[128];
+
 	if (options->format != NULL && options->run != NULL)
 		args_error(state, "one run at a time: \"%s\" is the second", arg);
 	if (options->format != NULL) {
@@ -68,16 +99,21 @@ set_argument(struct export_options *options, const char *arg, const struct argp_
 		if (strcmp(format->name, arg) == 0)
 			options->format = format;
 	if (options->format == NULL)
-		args_error(state, "\"%s\": there is no such format; rocelab export --help lists them", arg);
+		args_error(state, "\"%s\": there is no such format; there are: %s", arg,
+			   format_names(names, sizeof(names)));
 }
 
 static void
 check(const struct export_options *options, const struct argp_state *state)
 {
+	char names[128];
+
 	if (options->format == NULL)
-		args_error(state, "give a format, and the folder of a run");
+		args_error(state, "give a format (%s), and the folder of a run", format_names(names, sizeof(names)));
 	if (options->format->write_folder != NULL && options->out == NULL)
 		args_error(state, "%s: give a folder with --out", options->format->name);
+	if (options->format->is_binary && options->out == NULL && isatty(STDOUT_FILENO))
+		args_error(state, "%s is not for a terminal: give --out FILE", options->format->name);
 	if (options->of_frames && !options->format->has_frames)
 		args_error(state, "--from, --to, --port, --sport and --frames select frames: %s has none",
 			   options->format->name);

@@ -23,6 +23,7 @@ struct export
 struct export_format {
 	const char *name, *doc;
 	bool needs_store;
+	bool is_binary;
 	bool has_frames; /* it takes --from, --to, --port, --sport and --frames */
 	/* Writes one stream; NULL: it writes a folder. @return 0 or negative errno with err set */
 	int (*write)(const struct export *export, FILE *to, struct err *err);

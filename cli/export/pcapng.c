@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The frames of a run's capture that are selected, as a capture again: blocks of draft-ietf-opsawg-pcapng are copied. */
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/export/export.h"
 #include "common/array.h"
+#include "common/log.h"
 #include "common/run_files.h"
+#include "common/units.h"
 
 #define BLOCK_SECTION 0x0a0d0d0aU
 #define BLOCK_INTERFACE 1U
@@ -35,6 +38,8 @@ struct reader {
 	uint32_t size, type;
 	bool wanted[MAX_INTERFACES]; /* [interfaces] */
 	uint32_t interfaces, found;
+	uint64_t frames, copied;    /* of the capture, of the export */
+	uint64_t first_ps, last_ps; /* times of the capture's frames */
 };
 
 /* What a frame is. */
@@ -148,7 +153,7 @@ take_interface(struct reader *reader)
 }
 
 static bool
-is_selected(const struct reader *reader)
+is_selected(struct reader *reader)
 {
 	const struct export *export = reader->export;
 	const uint8_t *block = reader->block;
@@ -160,6 +165,9 @@ is_selected(const struct reader *reader)
 		return false;
 	captured = get32(block + 20);
 	time_ps = ((uint64_t)get32(block + 12) << 32 | get32(block + 16)) * UNIT_PS;
+	if (reader->frames++ == 0)
+		reader->first_ps = time_ps;
+	reader->last_ps = time_ps;
 	if (interface >= reader->interfaces || interface >= MAX_INTERFACES || !reader->wanted[interface])
 		return false;
 	if (captured > reader->size - 32 || time_ps < export->from_ps || time_ps >= export->to_ps)
@@ -180,13 +188,19 @@ copy(struct reader *reader, FILE *to, struct err *err)
 
 		if (reader->type == BLOCK_INTERFACE)
 			take_interface(reader);
-		if (reader->type == BLOCK_PACKET)
+		if (reader->type == BLOCK_PACKET) {
 			selected = is_selected(reader);
+			reader->copied += selected;
+		}
 		if (selected && fwrite(reader->block, 1, reader->size, to) != reader->size)
 			return err_set(err, -EIO, "the capture could not be written: %s", strerror(errno));
 	}
 	if (ret == 0 && reader->found == 0)
 		return err_set(err, -EINVAL, "--port %s: it was not captured", reader->export->port);
+	if (ret == 0 && reader->copied == 0)
+		log_warning("none of the %" PRIu64 " frames of %s is selected; they are from %.6f ms to %.6f ms",
+			    reader->frames, reader->path, (double)reader->first_ps / (double)PS_PER_MS,
+			    (double)reader->last_ps / (double)PS_PER_MS);
 	return ret;
 }
 

@@ -3,9 +3,12 @@
 """rocelab export: every format has what the store has, and keeps its own rules."""
 import csv
 import json
+import os
+import pty
 import re
 import sqlite3
 import struct
+import subprocess
 
 import pcapng
 from cases import fault, small
@@ -173,6 +176,8 @@ def frames():
     wanted = [f for f in whole.frames if 100_000_000 <= f.time_ps < 200_000_000 and f.port == "a1:1" and f.bytes[34:36] == b"\x27\x17" and pcapng.is_roce(f.bytes)]
     check(part.frames == wanted and wanted, "pcapng: a window, a port, a flow", (len(part.frames), len(wanted)))
     check(part.ports == whole.ports and part.section == whole.section, "pcapng: interfaces stay")
+    done = command(ROCELAB, "export", "pcapng", run.dir, "--from", "10s", "--out", scratch() / "none.pcapng")
+    check(f"none of the {len(whole.frames)} frames" in done.stderr, "pcapng: nothing selected is reported", done.stderr)
     for args, text in ((("--port", "S:2"), "was not captured"), (("--frames", "x"), "give pfc"), (("--from", "2ms", "--to", "1ms"), "not after")):
         done = command(ROCELAB, "export", "pcapng", run.dir, *args, expect=2)
         check(text in done.stderr, f"pcapng refused: {' '.join(args)}", done.stderr)
@@ -182,8 +187,18 @@ def frames():
     check(not (damaged / "x").exists(), "pcapng: no half a file")
 
 
+def terminal(run):
+    """What is not text is not written to a terminal."""
+    for kind in ("perfetto", "pcapng"):
+        outer, inner = pty.openpty()
+        done = subprocess.run([str(ROCELAB), "export", kind, str(run.dir)], stdout=inner, stderr=subprocess.PIPE, text=True)
+        os.close(inner)
+        os.close(outer)
+        check(done.returncode == 2 and "give --out FILE" in done.stderr, f"{kind}: not to a terminal", done.stderr)
+
+
 def refused(run):
-    for args, text in ((("export",), "give a format"), (("export", "excel", run.dir), "no such format"), (("export", "csv", run.dir), "--out"),
+    for args, text in ((("export",), "give a format"), (("export", "excel", run.dir), "no such format; there are: perfetto, openmetrics, "), (("export", "csv", run.dir), "--out"),
                        (("export", "perfetto", run.dir, "--from", "1ms"), "select frames"), (("export", "perfetto", "/nowhere"), "run.sqlite"),
                        (("export", "pcapng", run.dir), "--capture PORT")):
         check(text in command(ROCELAB, *args, expect=2).stderr, f"refused: {' '.join(map(str, args[:2]))}")
@@ -196,4 +211,5 @@ if __name__ == "__main__":
     tables(stormy)
     nccl(stormy)
     refused(stormy)
+    terminal(stormy)
     frames()
