@@ -42,6 +42,12 @@
 	"SELECT type, root, explained_ns, row_number() OVER (PARTITION BY type, root ORDER BY finding) AS number "         \
 	"FROM " run ".findings"
 
+/* What the classes of each port add up to. */
+#define PORTS_OF(run)                                                                                                      \
+	"SELECT name, coalesce((SELECT sum(rx_pause_duration_ns) FROM " run ".pfc_counters c WHERE c.port = p.port), 0)"   \
+	" AS paused_ns, coalesce((SELECT max(watermark_bytes) FROM " run ".queue_counters c WHERE c.port = p.port), 0)"    \
+	" AS queue_bytes FROM " run ".ports p"
+
 /* Sums of a run. */
 #define SUMS(run)                                                                                                          \
 	"SELECT 'PAUSE frames' AS counter, sum(rx_pause) AS value FROM " run ".pfc_counters "                              \
@@ -82,18 +88,13 @@ static const struct {
 		  "r0") ") x JOIN (" SUMS("r1") ") y USING (counter) WHERE coalesce(x.value, 0) != coalesce(y.value, 0)",
 	  false },
 	{ "ports", "Ports that moved most, by the time that they were paused and by their longest queue",
-	  "WITH x AS (SELECT name, sum(rx_pause_duration_ns) AS paused_ns, max(watermark_bytes) AS queue_bytes "
-	  "FROM r0.ports"
-	  " LEFT JOIN r0.pfc_counters USING (port) LEFT JOIN r0.queue_counters USING (port) GROUP BY port),"
-	  " y AS (SELECT name, sum(rx_pause_duration_ns) AS paused_ns, max(watermark_bytes) AS queue_bytes FROM "
-	  "r1.ports"
-	  " LEFT JOIN r1.pfc_counters USING (port) LEFT JOIN r1.queue_counters USING (port) GROUP BY port)"
-	  " SELECT name AS port, coalesce(x.paused_ns, 0) AS first_paused_ns, coalesce(y.paused_ns, 0) AS "
-	  "other_paused_ns,"
-	  " x.queue_bytes AS first_queue_bytes, y.queue_bytes AS other_queue_bytes FROM x JOIN y USING (name)"
-	  " WHERE x.paused_ns IS NOT y.paused_ns OR x.queue_bytes IS NOT y.queue_bytes"
-	  " ORDER BY abs(coalesce(y.paused_ns, 0) - coalesce(x.paused_ns, 0)) DESC,"
-	  " abs(coalesce(y.queue_bytes, 0) - coalesce(x.queue_bytes, 0)) DESC, name LIMIT 100",
+	  "WITH x AS (" PORTS_OF("r0") "), y AS (" PORTS_OF(
+		  "r1") ")"
+			" SELECT name AS port, x.paused_ns AS first_paused_ns, y.paused_ns AS other_paused_ns,"
+			" x.queue_bytes AS first_queue_bytes, y.queue_bytes AS other_queue_bytes FROM x JOIN y USING (name)"
+			" WHERE x.paused_ns != y.paused_ns OR x.queue_bytes != y.queue_bytes"
+			" ORDER BY abs(y.paused_ns - x.paused_ns) DESC, abs(y.queue_bytes - x.queue_bytes) DESC, name "
+			"LIMIT 100",
 	  false },
 };
 

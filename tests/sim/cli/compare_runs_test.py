@@ -49,6 +49,18 @@ def slower():
     check("Findings that are gone or new" in text and "Configuration" in text, "slower: as text", text)
 
 
+def ports():
+    """Ports with several classes: their pauses count once, and what did not move is not listed."""
+    base, other = rocelab(SCENARIOS / "incast.cfg"), rocelab(SCENARIOS / "incast.cfg", *sets(switch__pfc__alpha=0.0625))
+    (pair,), _ = compare(base.dir, other.dir)
+    with sqlite3.connect(other.dir / "run.sqlite") as store:
+        paused = dict(store.execute("SELECT name, sum(rx_pause_duration_ns) FROM pfc_counters JOIN ports USING (port) GROUP BY port"))
+    check(pair["ports"][0]["other_paused_ns"] > 0, "ports: some were paused", pair["ports"])
+    check(all(row["other_paused_ns"] == paused.get(row["port"], 0) for row in pair["ports"]), "ports: by their own counters", (pair["ports"], paused))
+    check(all((row["first_paused_ns"], row["first_queue_bytes"]) != (row["other_paused_ns"], row["other_queue_bytes"])
+              for row in pair["ports"]), "ports: those that moved alone", pair["ports"])
+
+
 def unfinished():
     base, cut = rocelab(small()), rocelab(small(), *sets(limits__virtual_time="300us"), "--allow-unfinished")
     _, stderr = compare(base.dir, cut.dir, "--fail-on", "1000%", expect=SLOWER)
@@ -112,6 +124,7 @@ def listed():
 if __name__ == "__main__":
     same()
     slower()
+    ports()
     unfinished()
     of_one_place()
     without_verdict()
