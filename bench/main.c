@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bench/bench.h"
@@ -220,19 +221,20 @@ list_kinds(FILE *to)
 			benchmarks[i].doc);
 }
 
-/*
- * "telemetry" and more than the options that all kinds share: its second argument is a scenario or family, or an option of
- * those.
- */
+/* "telemetry" and more than the options of its costs: a scenario or family, or an option of those. */
 static bool
 is_tradeoff(int argc, char **argv)
 {
 	if (argc < 3 || strcmp(argv[1], "telemetry") != 0)
 		return false;
-	return argv[2][0] != '-' || strncmp(argv[2], "--policy", 8) == 0 || strncmp(argv[2], "--budget", 8) == 0 ||
-	       strncmp(argv[2], "--epoch", 7) == 0 || strncmp(argv[2], "--seeds", 7) == 0 ||
-	       strncmp(argv[2], "--out", 5) == 0 || strncmp(argv[2], "--jobs", 6) == 0 ||
-	       strncmp(argv[2], "--shard", 7) == 0 || strncmp(argv[2], "--merge", 7) == 0 || strcmp(argv[2], "--help") == 0;
+	for (int i = 2; i < argc; i++) {
+		if (strcmp(argv[i], "-n") == 0 || strcmp(argv[i], "--repeats") == 0)
+			i++;
+		else if (strncmp(argv[i], "-n", 2) != 0 && strncmp(argv[i], "--repeats=", 10) != 0 &&
+			 strcmp(argv[i], "-j") != 0 && strcmp(argv[i], "--json") != 0)
+			return true;
+	}
+	return false;
 }
 
 int
@@ -257,6 +259,8 @@ main(int argc, char **argv)
 	if (is_tradeoff(argc, argv))
 		return bench_tradeoff_main(argc - 1, argv + 1);
 	log_set_command("rocelab bench");
+	/* Of each of many runs: what is to be warned of in them is what is measured. */
+	setenv("ROCELAB_LOG", "error", 0);
 	if (args_parse(&argp, argc, argv, 0, &options) != 0)
 		return EXIT_USAGE;
 	ret = private_dir_create(&dir, &err);

@@ -78,6 +78,11 @@ def completion(prefix):
     check(complete(script, "rocelab", "run", "--poll", "") == {"busy", "sleep", "auto"}, "completion: the words of an option")
     check("perfetto" in complete(script, "rocelab", "export", "p"), "completion: formats")
     check({"pfc", "pfcwd"} <= complete(script, "rocelab", "show", "pf"), "completion: views")
+    check(complete(script, "rocelab", "show", "pfc", "") == {"counters", "history"}, "completion: the second word of a view")
+    check("pfc" not in complete(script, "rocelab", "show", "pfc", "counters", "p"), "completion: one view")
+    check(complete(script, "rocelab", "topo", "c") == {"check"}, "completion: what a command does")
+    check("sonic" in complete(script, "rocelab", "import", ""), "completion: what a command reads")
+    check("--budget" in complete(script, "rocelab", "bench", "telemetry", "--b"), "completion: options of a kind")
     check("pingmesh" in complete(script, "rocelab", "eval", "pi"), "completion: kinds")
 
 
