@@ -67,11 +67,13 @@ fabric_create(const struct fabric_config *config, struct err *err)
 	}
 	fabric->window_ps = min_u64(fabric->window_ps, WINDOW_MAX_PS);
 	fabric->nodes = calloc(topo->nnodes, sizeof(*fabric->nodes));
-	fabric->links = aligned_alloc(_Alignof(struct link), topo->nports * sizeof(*fabric->links));
 	fabric->link_ptrs = calloc(2 * (size_t)topo->nports, sizeof(*fabric->link_ptrs));
-	if (fabric->nodes == NULL || fabric->links == NULL || fabric->link_ptrs == NULL)
+	if (fabric->nodes == NULL || fabric->link_ptrs == NULL)
 		goto no_memory;
-	memset(fabric->links, 0, topo->nports * sizeof(*fabric->links));
+	fabric->links = aligned_alloc(_Alignof(struct link), topo->nports * sizeof(*fabric->links));
+	if (fabric->links == NULL)
+		goto no_memory;
+	memset(fabric->links, 0, topo->nports * sizeof(*fabric->links)); /* at once: what they hold is freed with them */
 	if (fabric_make_links(fabric, err) < 0)
 		goto no_memory;
 	return fabric;

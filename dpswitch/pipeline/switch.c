@@ -354,11 +354,13 @@ init_stages(struct sw *sw, struct err *err)
 	fib_init(&sw->fib, sw->config->seed, sw->node.id);
 	if (ret == 0)
 		ret = polling_init(&sw->polling, &sw->node);
-	sw->ports = aligned_alloc(_Alignof(struct switch_port), sw->node.nports * sizeof(*sw->ports));
 	sw->rules = calloc(sw->node.nports, sizeof(*sw->rules));
-	if (sw->ports == NULL || sw->rules == NULL)
+	if (sw->rules == NULL)
 		return -ENOMEM;
-	memset(sw->ports, 0, sw->node.nports * sizeof(*sw->ports));
+	sw->ports = aligned_alloc(_Alignof(struct switch_port), sw->node.nports * sizeof(*sw->ports));
+	if (sw->ports == NULL)
+		return -ENOMEM;
+	memset(sw->ports, 0, sw->node.nports * sizeof(*sw->ports)); /* at once: what they hold is freed with the switch */
 	for (uint16_t i = 0; ret == 0 && i < sw->node.nports; i++)
 		ret = init_port(sw, i, err);
 	if (ret == 0 && sw->config->setup->maps_classes)

@@ -42,11 +42,13 @@ is_refused(void)
 void *__real_malloc(size_t bytes);
 void *__real_calloc(size_t count, size_t bytes);
 void *__real_realloc(void *old, size_t bytes);
+void *__real_aligned_alloc(size_t alignment, size_t bytes);
 char *__real_strdup(const char *text);
 char *__real_strndup(const char *text, size_t cap);
 void *__wrap_malloc(size_t bytes);
 void *__wrap_calloc(size_t count, size_t bytes);
 void *__wrap_realloc(void *old, size_t bytes);
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
 char *__wrap_strdup(const char *text);
 char *__wrap_strndup(const char *text, size_t cap);
 int __wrap_asprintf(char **text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -67,6 +69,12 @@ void *
 __wrap_realloc(void *old, size_t bytes)
 {
 	return is_refused() ? NULL : __real_realloc(old, bytes);
+}
+
+void *
+__wrap_aligned_alloc(size_t alignment, size_t bytes)
+{
+	return is_refused() ? NULL : __real_aligned_alloc(alignment, bytes);
 }
 
 char *
