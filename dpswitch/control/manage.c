@@ -71,8 +71,6 @@ manage_name(const struct manage *manage, const struct manage_channel *channel)
 	return manage->config.topo->nodes[channel->node].name;
 }
 
-/* manage.c */
-
 #define QUEUE_BYTES (256 * 1024)
 #define MAX_EVENTS 64
 
@@ -124,7 +122,9 @@ make_channels(struct manage *manage, struct err *err)
 	manage->channels = calloc(topo->nhosts + 1u, sizeof(*manage->channels));
 	manage->of = calloc(topo->nnodes, sizeof(*manage->of));
 	manage->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (manage->channels == NULL || manage->of == NULL || manage->epoll < 0)
+	if (manage->epoll < 0)
+		return err_set(err, -errno, "no descriptor for management channels: %s", strerror(errno));
+	if (manage->channels == NULL || manage->of == NULL)
 		return err_set(err, -ENOMEM, "no memory for management channels");
 	for (uint32_t i = 0; ret == 0 && i < topo->nnodes; i++) {
 		struct manage_channel *channel = &manage->channels[manage->nchannels];
@@ -536,17 +536,19 @@ flows(const struct received *received, union body *body)
 	uint32_t size = received->message->size, count = size / sizeof(struct swm_flow);
 	const struct topo *topo = received->manage->config.topo;
 	struct swm_flow *copy = malloc(size + 1u);
+	bool good = size % sizeof(*copy) == 0;
 
 	(void)body; /* it may be longer */
 	if (copy == NULL)
 		return; /* earlier reports stay */
 	memcpy(copy, received->message->body, size);
-	for (uint32_t i = 0; i < count; i++)
-		if (size % sizeof(*copy) != 0 || copy[i].nic >= topo->nodes[channel->node].nports) {
-			free(copy);
-			manage_lose(received->manage, channel, "its rxe-host reported flows that it cannot have");
-			return;
-		}
+	for (uint32_t i = 0; i < count && good; i++)
+		good = copy[i].nic < topo->nodes[channel->node].nports;
+	if (!good) {
+		free(copy);
+		manage_lose(received->manage, channel, "its rxe-host reported flows that it cannot have");
+		return;
+	}
 	free(channel->flows);
 	channel->flows = copy;
 	channel->nflows = count;

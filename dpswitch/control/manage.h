@@ -76,7 +76,7 @@ struct manage_config {
 
 /*
  * Makes the sockets.
- * @return NULL with err set: -ENAMETOOLONG, -ENOMEM, or what socket(2), bind(2) gave
+ * @return NULL with err set: -ENAMETOOLONG, -ENOMEM, or what epoll_create1(2), socket(2), bind(2) gave
  */
 struct manage *manage_create(const struct manage_config *config, struct err *err);
 /* Closes and removes the sockets. */

@@ -13,7 +13,9 @@
 #include "common/wire/record_hdr.h"
 #include "common/wire/record_rows.h"
 #include "common/wire/record_steps.h"
+#include "common/wire/switch_manage.h"
 #include "dpswitch/control/manage.h"
+#include "tests/unit/alloc.h"
 #include "tests/unit/dpswitch/manage_rig.h"
 #include "tests/unit/unit.h"
 
@@ -22,6 +24,18 @@ test_a_host_with_another_scenario_is_refused(void **state)
 {
 	hello(1, DIGEST + 1);
 	is_lost(1, "another scenario");
+}
+
+static void
+test_a_host_of_another_version_is_refused(void **state)
+{
+	const struct manage_hello message = { .version = MANAGE_VERSION + 1, .node = 0, .digest = DIGEST };
+	char words[96];
+
+	send_message(0, MANAGE_HELLO, &message, sizeof(message));
+	snprintf(words, sizeof(words), "speaks version %u of the management protocol, this is %u", MANAGE_VERSION + 1,
+		 MANAGE_VERSION);
+	is_lost(0, words);
 }
 
 static void
@@ -193,6 +207,46 @@ test_queue_pairs_out_of_turn_are_a_breach(void **state)
 	assert_int_equal(qps_seen, 0);
 }
 
+static void
+test_flows_that_a_host_cannot_have_are_a_breach(void **state)
+{
+	const struct swm_flow flows[2] = { { .nic = 0 }, { .nic = 1 } };
+
+	ready(0);
+	ready(1);
+	send_message(0, MANAGE_FLOWS, flows, sizeof(flows));
+	is_lost(0, "reported flows that it cannot have");
+	send_message(1, MANAGE_FLOWS, flows, sizeof(flows[0]) - 1);
+	assert_int_equal(manage_state(manage, 1), MANAGE_LOST);
+}
+
+/* It asks and asks, and takes no reply. */
+static void
+test_a_host_that_takes_nothing_is_lost(void **state)
+{
+	const struct manage_time ask = { .host_ns = 77 };
+
+	hello(0, DIGEST);
+	hello(1, DIGEST);
+	while (manage_state(manage, 0) == MANAGE_UP) {
+		assert_int_equal(manage_stream_send(&host[0], MANAGE_TIME, &ask, sizeof(ask)), 0);
+		manage_service(manage, &sink);
+	}
+	is_lost(0, "its management channel does not take any more");
+	assert_int_equal(manage_state(manage, 1), MANAGE_UP);
+}
+
+static void
+test_a_host_without_memory_for_it_is_lost(void **state)
+{
+	alloc_refuse(1);
+	manage_service(manage, &sink);
+	assert_true(alloc_was_refused());
+	is_lost(0, "no memory for its management channel");
+	hello(1, DIGEST);
+	assert_int_equal(manage_state(manage, 1), MANAGE_UP);
+}
+
 /* What a host says is shown on terminals, and written into JSON. */
 static void
 test_words_of_a_host_are_plain(void **state)
@@ -212,6 +266,8 @@ test_words_of_a_host_are_plain(void **state)
 UNIT_TEST(manage_refused)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(test_a_host_of_another_version_is_refused),    TEST(test_flows_that_a_host_cannot_have_are_a_breach),
+		TEST(test_a_host_that_takes_nothing_is_lost),       TEST(test_a_host_without_memory_for_it_is_lost),
 		TEST(test_a_host_with_another_scenario_is_refused), TEST(test_a_message_out_of_turn_is_a_breach),
 		TEST(test_records_of_a_switch_are_refused),         TEST(test_records_too_short_are_refused),
 		TEST(test_steps_that_cannot_be_are_refused),        TEST(test_records_of_the_future_are_refused),

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The fabric's end of the management channels: a run from hello to result, and hosts that fail. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -13,7 +16,9 @@
 #include "common/manage_stream.h"
 #include "common/wire/pingmesh_manage.h"
 #include "common/wire/record_steps.h"
+#include "common/wire/switch_manage.h"
 #include "dpswitch/control/manage.h"
+#include "tests/unit/alloc.h"
 #include "tests/unit/dpswitch/manage_rig.h"
 #include "tests/unit/unit.h"
 
@@ -142,6 +147,114 @@ test_what_an_agent_asks_is_answered_on_its_channel(void **state)
 	assert_int_equal(body[3], asked);
 }
 
+/* The last report stands, also where there is no memory for a newer one. */
+static void
+test_connections_are_those_last_reported(void **state)
+{
+	const struct swm_flow reported[2] = { { .sport = 5 }, { .sport = 6 } };
+	const struct swm_flow *flows;
+
+	ready(1);
+	assert_int_equal(manage_flows(manage, 1, &flows), 0);
+	send_message(1, MANAGE_FLOWS, reported, sizeof(reported[0]));
+	assert_int_equal(manage_flows(manage, 1, &flows), 1);
+	send_message(1, MANAGE_FLOWS, reported, sizeof(reported));
+	assert_int_equal(manage_flows(manage, 1, &flows), 2);
+	assert_memory_equal(flows, reported, sizeof(reported));
+	assert_int_equal(manage_stream_send(&host[1], MANAGE_FLOWS, reported, sizeof(reported[0])), 0);
+	alloc_refuse(1);
+	manage_service(manage, &sink);
+	assert_true(alloc_was_refused());
+	assert_int_equal(manage_flows(manage, 1, &flows), 2);
+	send_message(1, MANAGE_FLOWS, reported, 0); /* all are closed */
+	assert_int_equal(manage_flows(manage, 1, &flows), 0);
+	assert_int_equal(manage_state(manage, 1), MANAGE_READY);
+}
+
+/* Before its first report a host counts as sending: the fabric waits for it. */
+static void
+test_whether_a_host_sends_is_as_it_reported(void **state)
+{
+	struct manage_progress progress = { .sending = 0, .next_ps = 5000 };
+	uint64_t next_ps;
+
+	ready(0);
+	assert_false(manage_pending(manage));
+	assert_true(manage_sending(manage, 0, &next_ps));
+	assert_int_equal(next_ps, UINT64_MAX);
+	assert_int_equal(manage_stream_send(&host[0], MANAGE_PROGRESS, &progress, sizeof(progress)), 0);
+	assert_true(manage_pending(manage));
+	manage_service(manage, &sink);
+	assert_false(manage_pending(manage));
+	assert_false(manage_sending(manage, 0, &next_ps));
+	assert_int_equal(next_ps, 5000);
+	progress.sending = 1;
+	send_message(0, MANAGE_PROGRESS, &progress, sizeof(progress));
+	assert_true(manage_sending(manage, 0, &next_ps));
+}
+
+static void
+expect_no_channels(const struct manage_config *config, int code, const char *words)
+{
+	struct err why = { 0 };
+
+	assert_null(manage_create(config, &why));
+	assert_int_equal(errno, code);
+	if (strstr(why.text, words) == NULL)
+		fail_msg("\"%s\" does not say \"%s\"", why.text, words);
+}
+
+static void
+test_channels_that_cannot_be_made_are_reported(void **state)
+{
+	bool managed[HOSTS + 1] = { true, true, false };
+	struct manage_config config = { .topo = &star.topo, .managed = managed, .dir = dir, .digest = DIGEST };
+	char deep[200];
+
+	expect_no_channels(&config, EADDRINUSE, "0.manage: Address already in use");
+	assert_int_equal(manage_state(manage, 0), MANAGE_ABSENT);
+	hello(0, DIGEST); /* whose name it is keeps it */
+	config.dir = "/nowhere";
+	expect_no_channels(&config, ENOENT, "/nowhere/0.manage");
+	memset(deep, 'd', sizeof(deep));
+	deep[sizeof(deep) - 1] = '\0';
+	config.dir = deep;
+	expect_no_channels(&config, ENAMETOOLONG, "a socket's path has at most 107 characters");
+	config.dir = "/nowhere";
+	for (uint64_t nth = 1; nth <= 3; nth++) {
+		alloc_refuse(nth);
+		expect_no_channels(&config, ENOMEM, "no memory for management channels");
+		assert_true(alloc_was_refused());
+	}
+	manage_destroy(NULL);
+}
+
+/* The limit of a process's descriptors, in one of its own. */
+static void
+test_too_few_descriptors_are_reported(void **state)
+{
+	bool managed[HOSTS + 1] = { true, true, false };
+	struct manage_config config = { .topo = &star.topo, .managed = managed, .dir = "/nowhere" };
+	int status = 0;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		int lowest = dup(0);
+		struct rlimit few = { (rlim_t)lowest, (rlim_t)lowest };
+		struct err why = { 0 };
+		bool refused;
+
+		close(lowest);
+		refused = setrlimit(RLIMIT_NOFILE, &few) == 0 && manage_create(&config, &why) == NULL && errno == EMFILE &&
+			  strstr(why.text, strerror(EMFILE)) != NULL;
+		close(0); /* coverage is written to a file */
+		unit_exit(refused ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 static void
 test_a_request_before_the_run_is_out_of_turn(void **state)
 {
@@ -245,6 +358,10 @@ UNIT_TEST(manage)
 		TEST(test_the_clock_is_answered_at_once),
 		TEST(test_records_pass_and_are_never_older_than_what_was_passed_on),
 		TEST(test_what_an_agent_asks_is_answered_on_its_channel),
+		TEST(test_connections_are_those_last_reported),
+		TEST(test_whether_a_host_sends_is_as_it_reported),
+		TEST(test_channels_that_cannot_be_made_are_reported),
+		TEST(test_too_few_descriptors_are_reported),
 		TEST(test_a_request_before_the_run_is_out_of_turn),
 		TEST(test_a_request_longer_than_any_is_refused),
 		TEST(test_a_host_that_dies_is_lost),
