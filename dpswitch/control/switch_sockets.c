@@ -285,17 +285,19 @@ switch_sockets_create(const struct switch_sockets_config *config, struct err *er
 	struct switch_sockets *s = calloc(1, sizeof(*s));
 	int ret = 0;
 
+	raise_limit();
 	if (s != NULL) {
 		s->desk.config = *config;
-		s->epoll = epoll_create1(EPOLL_CLOEXEC);
 		s->doors = calloc(config->ndevices + 1u, sizeof(*s->doors));
 		s->peers = calloc(SWITCH_SOCKETS_MAX_PEERS, sizeof(struct switch_peer *));
+		s->epoll = epoll_create1(EPOLL_CLOEXEC);
+		if (s->epoll < 0)
+			ret = err_set(err, -errno, "no descriptor for management sockets: %s", strerror(errno));
 	}
-	if (s == NULL || s->epoll < 0 || s->doors == NULL || s->peers == NULL)
+	if (s == NULL || s->doors == NULL || s->peers == NULL)
 		ret = err_set(err, -ENOMEM, "no memory for management sockets");
 	if (s != NULL && s->desk.config.idle_limit_ns == 0)
 		s->desk.config.idle_limit_ns = SWITCH_SOCKETS_TIMEOUT_NS;
-	raise_limit();
 	for (uint32_t i = 0; i < config->ndevices && s != NULL && s->doors != NULL; i++)
 		s->doors[i].listener = (struct unix_listener){ .fd = -1, .lock = -1 };
 	for (uint32_t i = 0; ret == 0 && i < config->ndevices; i++)
