@@ -56,7 +56,7 @@ struct counters_view {
 
 /*
  * @param switches  [topo->nnodes] NULL: a host; must outlive the result
- * @param foreign   [topo->nnodes] of another partition: not reported here; NULL: none
+ * @param remote    [topo->nnodes] of another partition: not reported here; NULL: none
  * @param routes    source of the sets of equal cost; read by this call alone
  * @return NULL with err and errno set: ENOMEM
  */
