@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dpswitch/edge/kernel_host/classify.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -211,8 +212,7 @@ patch_frame(uint8_t *bytes, size_t size_bytes, const struct pkt *p)
 	if (!(p->flags & PKT_CORRUPT))
 		return;
 	total_bytes = get16(ip + offsetof(struct wire_ipv4, total_bytes));
-	if (total_bytes > size_bytes - ip_at)
-		return;
+	assert(total_bytes <= size_bytes - ip_at); /* as it was classified */
 	for (size_t i = total_bytes - 4; i < total_bytes; i++)
 		ip[i] = (uint8_t)~ip[i];
 }

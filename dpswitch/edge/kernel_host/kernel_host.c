@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A kernel host as a node: its life, and the order of its work in a window. */
+#include <assert.h>
 #include <errno.h>
 #include <rte_errno.h>
 #include <rte_lcore.h>
@@ -422,7 +423,8 @@ edge_drop_name(enum edge_drop reason)
 		[EDGE_DROP_REPLY] = "reply",
 	};
 
-	return reason < EDGE_DROP_REASONS ? names[reason] : "unknown";
+	assert(reason < EDGE_DROP_REASONS);
+	return names[reason];
 }
 
 /* @return NULL with err set and rte_errno */

@@ -112,6 +112,19 @@ kernel_pair_ipv4(const struct xrig *x, enum pair_host src, enum pair_host dst, u
 }
 
 void
+kernel_pair_address(uint8_t *frame, uint32_t src_ip, uint32_t dst_ip)
+{
+	uint8_t *ip = frame + sizeof(struct wire_eth);
+	uint32_t addresses[2] = { htobe32(src_ip), htobe32(dst_ip) };
+	uint16_t sum;
+
+	memcpy(ip + offsetof(struct wire_ipv4, src), addresses, sizeof(addresses));
+	memset(ip + offsetof(struct wire_ipv4, checksum), 0, sizeof(sum));
+	sum = htobe16(checksum_fold(checksum_add(0, ip, sizeof(struct wire_ipv4))));
+	memcpy(ip + offsetof(struct wire_ipv4, checksum), &sum, sizeof(sum));
+}
+
+void
 kernel_pair_expect_frame(const struct xrig *x, enum pair_host from, uint32_t i)
 {
 	const struct port_rig_frame *in = &x->ports[from]->in[i], *out = &x->ports[!from]->out[i];

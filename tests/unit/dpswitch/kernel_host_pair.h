@@ -26,6 +26,8 @@ void kernel_pair_send(struct xrig *x, enum pair_host from, uint32_t frames, uint
 /* An IPv4 packet of any protocol. @param bytes  after its header, the first four are the ports @return its size */
 size_t kernel_pair_ipv4(const struct xrig *x, enum pair_host src, enum pair_host dst, uint8_t protocol, uint16_t sport,
 			uint16_t dport, uint32_t bytes, uint8_t frame[XRIG_FRAME_BYTES]);
+/* Other addresses in an IPv4 frame, its checksum set. */
+void kernel_pair_address(uint8_t *frame, uint32_t src_ip, uint32_t dst_ip);
 
 /*
  * Fails unless the other host's i-th frame is the i-th that this one sent, as two switches leave it: TTL and IP

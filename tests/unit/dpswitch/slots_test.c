@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Slots for flows that nobody planned: when one may be given to another flow, and what remembers flows hears of it. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +8,7 @@
 #include <cmocka.h>
 
 #include "dpswitch/edge/kernel_host/classify.h"
+#include "tests/unit/alloc.h"
 #include "tests/unit/dpswitch/fabric_rig.h"
 #include "tests/unit/unit.h"
 
@@ -91,11 +93,70 @@ a_new_flow_is_a_new_generation(void **state)
 	end(&rig, &lookup);
 }
 
+/* Only hosts of the topology have flows, and not with themselves. */
+static void
+a_flow_of_no_two_hosts_takes_no_slot(void **state)
+{
+	static const _Atomic uint32_t in_flight[2];
+	struct lookup lookup;
+	struct tuple tuple;
+	struct frig rig;
+	bool recycled;
+
+	(void)state;
+	begin(&rig, &lookup, 2);
+	tuple = tuple_of(&rig, 1);
+	tuple.src_ip = 0x08080808;
+	assert_int_equal(lookup_add(&lookup, &tuple, 1, 0, in_flight, &recycled), LOOKUP_NONE);
+	tuple = tuple_of(&rig, 1);
+	tuple.dst_ip = 0x08080808;
+	assert_int_equal(lookup_add(&lookup, &tuple, 1, 0, in_flight, &recycled), LOOKUP_NONE);
+	tuple.dst_ip = tuple.src_ip;
+	assert_int_equal(lookup_add(&lookup, &tuple, 1, 0, in_flight, &recycled), LOOKUP_NONE);
+	assert_int_equal(lookup.taken, 0);
+	end(&rig, &lookup);
+}
+
+/* Whatever their number, each planned flow is found by its tuple, and of two with one tuple the first. */
+static void
+planned_flows_are_found(void **state)
+{
+	static struct flow flows[3001];
+	struct flow_table table = { .flows = flows, .count = 3000, .spares = 1 };
+	struct lookup lookup;
+	struct frig rig;
+
+	(void)state;
+	frig_init(&rig, pair);
+	for (uint32_t i = 0; i < table.count; i++)
+		flows[i] = (struct flow){ .src_ip = 1 + i % 7, .dst_ip = 100, .sport = (uint16_t)(i / 7) };
+	flows[2999] = flows[5];
+	for (uint64_t nth = 1; nth <= 4; nth++) {
+		alloc_refuse(nth);
+		assert_int_equal(lookup_init(&lookup, rig.topo, &table, IDLE_PS), -ENOMEM);
+		assert_true(alloc_was_refused());
+	}
+	assert_int_equal(lookup_init(&lookup, rig.topo, &table, IDLE_PS), 0);
+	for (uint32_t i = 0; i < table.count; i++) {
+		const struct tuple tuple = { .src_ip = flows[i].src_ip,
+					     .dst_ip = flows[i].dst_ip,
+					     .sport = flows[i].sport,
+					     .dport = ROCEV2_UDP_PORT,
+					     .protocol = 17 };
+
+		assert_int_equal(lookup_find(&lookup, &tuple), i == 2999 ? 5 : i);
+	}
+	lookup_fini(&lookup);
+	frig_stop(&rig);
+}
+
 UNIT_TEST(slots)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_slot_seen_later_than_now_is_in_use),
 		cmocka_unit_test(a_new_flow_is_a_new_generation),
+		cmocka_unit_test(a_flow_of_no_two_hosts_takes_no_slot),
+		cmocka_unit_test(planned_flows_are_found),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
