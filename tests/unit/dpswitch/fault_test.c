@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* When faults act, what they refuse, and what each does to a small fabric. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -393,6 +394,104 @@ a_storm_suppresses_its_ports_own_resumes(void **state)
 	frig_stop(&rig);
 }
 
+/*
+ * Of every kind, on its own example: truth.json has its place as the scenario names it, and the share of the packets that
+ * it loses; it acts on flows of class 3; and where the run ends before it begins, that is the reason why it did nothing.
+ */
+static void
+each_kind_describes_itself(void **state)
+{
+	static const char clos[] = "topology = { kind = \"leaf-spine\"; leaves = 2; spines = 2; hosts_per_leaf = 2; "
+				   "rate = \"100Gbps\"; delay = \"1us\"; };";
+
+	(void)state;
+	for (const struct fault_ops *const *ops = switch_faults; *ops != NULL; ops++) {
+		struct fault_work work = { 0 };
+		char text[1024], place[64], quoted[80];
+		const struct fault *fault;
+		struct frig rig;
+
+		snprintf(text, sizeof(text), "%s faults = ( { %s } );", clos, (*ops)->example);
+		frig_init(&rig, text);
+		frig_flow(&rig, "h0", "h2", 3);
+		if (frig_start(&rig) < 0)
+			fail_msg("%s", rig.err.text);
+		fault = &rig.faults.faults[0];
+		fault->ops->target(fault->params, rig.topo, place);
+		snprintf(quoted, sizeof(quoted), "= \"%s\";", place);
+		if (strstr((*ops)->example, quoted) == NULL)
+			fail_msg("%s: \"%s\" is not where \"%s\" is", (*ops)->kind, place, (*ops)->example);
+		if ((*ops)->rate != NULL && strstr((*ops)->example, "rate = 0.1;") != NULL)
+			assert_true((*ops)->rate(fault->params) == 0.1);
+		else if ((*ops)->rate != NULL)
+			assert_true((*ops)->rate(fault->params) == 1);
+		work.flows = &rig.table;
+		assert_int_equal(faults_check(&rig.faults, &work, &rig.err), 0);
+		assert_int_equal(faults_take_cables_down(&rig.faults), strcmp((*ops)->kind, "link-down") == 0);
+		if ((*ops)->set != NULL)
+			assert_string_equal(fault_idle(fault), "the run ended before it began");
+		frig_stop(&rig);
+	}
+}
+
+static void
+a_storm_of_a_class_without_flows_is_refused(void **state)
+{
+	struct fault_work work = { 0 };
+	struct frig rig;
+
+	(void)state;
+	start(&rig, "{ kind = \"pfc-storm\"; port = \"A:1\"; priority = 5; }");
+	frig_flow(&rig, "b", "a", 2);
+	work.flows = &rig.table;
+	assert_int_equal(faults_check(&rig.faults, &work, &rig.err), -EINVAL);
+	assert_non_null(
+		strstr(rig.err.text, "no flow is in class 5, so this storm would pause nothing; flows are in class 2, 3"));
+	frig_stop(&rig);
+}
+
+/* Why the nth fault of a kind did nothing. */
+static const char *
+idle(const struct frig *rig, const char *kind, uint32_t nth)
+{
+	for (uint32_t i = 0; i < rig->faults.count; i++)
+		if (strcmp(rig->faults.faults[i].ops->kind, kind) == 0 && nth-- == 0)
+			return fault_idle(&rig->faults.faults[i]);
+	return "no such fault";
+}
+
+/* The first frame of a to b arrives this much later; headroom is planned for the longest cable. */
+static void
+a_longer_cable_delays_and_what_did_nothing_is_named(void **state)
+{
+	uint64_t first_ps[2];
+	struct frig rig;
+
+	(void)state;
+	for (int delayed = 0; delayed < 2; delayed++) {
+		start(&rig, delayed ? "{ kind = \"delay\"; port = \"a:1\"; extra = \"20us\"; },"
+				      "{ kind = \"delay\"; port = \"b:1\"; extra = \"5us\"; jitter = \"25us\"; },"
+				      "{ kind = \"loss\"; port = \"b:1\"; rate = 0.5; known = true; },"
+				      "{ kind = \"loss\"; port = \"b:1\"; rate = 0.5; start = \"1s\"; }"
+				    : "");
+		assert_int_equal(faults_extra_delay_ps(&rig.faults), delayed ? 30 * US : 0);
+		frig_send(&rig, 0, 0, 1000, 10);
+		frig_run(&rig, 100 * US);
+		faults_close(&rig.faults, &rig.env);
+		assert_int_equal(frig_host(&rig, "b")->ngot, 10);
+		first_ps[delayed] = frig_host(&rig, "b")->got[0].time_ps;
+		if (delayed) {
+			assert_null(idle(&rig, "delay", 0));
+			assert_string_equal(idle(&rig, "delay", 1), "no frame crossed the cable");
+			assert_null(idle(&rig, "loss", 0)); /* of what operators know it is not checked */
+			assert_string_equal(idle(&rig, "loss", 1), "the run ended before it began");
+		}
+		assert_true(frig_conserves(&rig));
+		frig_stop(&rig);
+	}
+	assert_int_equal(first_ps[1] - first_ps[0], 20 * US);
+}
+
 UNIT_TEST(fault)
 {
 	const struct CMUnitTest tests[] = {
@@ -409,6 +508,9 @@ UNIT_TEST(fault)
 		cmocka_unit_test(two_misroutes_make_a_loop_that_ttl_ends),
 		cmocka_unit_test(a_loop_that_is_mended_lets_packets_out),
 		cmocka_unit_test(a_storm_pauses_every_interval_and_ends_with_one_resume),
+		cmocka_unit_test(each_kind_describes_itself),
+		cmocka_unit_test(a_storm_of_a_class_without_flows_is_refused),
+		cmocka_unit_test(a_longer_cable_delays_and_what_did_nothing_is_named),
 		cmocka_unit_test(a_storm_suppresses_its_ports_own_resumes),
 	};
 
