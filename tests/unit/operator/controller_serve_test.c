@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* R-Pingmesh's controller on its socket: agents, and what is none. */
+#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/resource.h>
@@ -7,6 +8,7 @@
 
 #include "common/unix_socket.h"
 #include "operator/controller/controller.h"
+#include "tests/unit/alloc.h"
 #include "tests/unit/operator/controller_rig.h"
 #include "tests/unit/unit.h"
 
@@ -158,11 +160,228 @@ without_descriptors_it_rests(void **state)
 	unix_listener_close(&listener);
 }
 
+/* What agents do between two waits of a controller that is served in this thread. */
+static struct script {
+	struct rig *rig;
+	void (*step)(struct script *script, uint32_t round); /* sets .over */
+	struct serve_config config;
+	struct serve_counts counts;
+	uint32_t round;
+	int fds[SERVE_MAX_PEERS + 1];
+	bool over;
+} script;
+
+static int
+play(void)
+{
+	script.step(&script, script.round++);
+	return script.over;
+}
+
+static int
+dial(void)
+{
+	struct err err = { "" };
+	int fd = unix_connect(script.rig->socket, "controller", &err);
+
+	if (fd < 0)
+		fail_msg("%s", err.text);
+	return fd;
+}
+
+/* @return what serve() returned */
+static int
+run_script(struct rig *rig, void (*step)(struct script *script, uint32_t round), uint32_t idle_limit_ms, struct err *err)
+{
+	struct unix_listener listener;
+	int rc;
+
+	script = (struct script){ .rig = rig, .step = step };
+	assert_int_equal(unix_listen(&listener, rig->socket, err), 0);
+	assert_int_equal(listen(listener.fd, SOMAXCONN), 0);
+	script.config = (struct serve_config){ .controller = rig->controller,
+					       .listener = listener.fd,
+					       .now_ps = at_begin,
+					       .idle_limit_ms = idle_limit_ms,
+					       .is_over = play };
+	rc = serve(&script.config, &script.counts, err);
+	unix_listener_close(&listener);
+	return rc;
+}
+
+/* One connection too many is closed, the others stay. */
+static void
+one_too_many_steps(struct script *s, uint32_t round)
+{
+	struct message m;
+	size_t size = make_register(s->rig, &m, 0, 77);
+	char byte;
+
+	if (round == 0) {
+		for (uint32_t i = 0; i <= SERVE_MAX_PEERS; i++)
+			s->fds[i] = dial();
+		return;
+	}
+	if (round == 1)
+		assert_int_equal(write(s->fds[SERVE_MAX_PEERS - 1], &m, size), size);
+	s->over = s->counts.requests == 1 && s->counts.turned_away == 1;
+	if (!s->over)
+		return;
+	assert_int_equal(read_reply(s->fds[SERVE_MAX_PEERS - 1]), PINGMESH_REGISTERED);
+	assert_int_equal(read(s->fds[SERVE_MAX_PEERS], &byte, 1), 0);
+	for (uint32_t i = 0; i <= SERVE_MAX_PEERS; i++)
+		close(s->fds[i]);
+}
+
+static void
+one_agent_too_many_is_turned_away(void **state)
+{
+	struct err err = { "" };
+
+	assert_int_equal(run_script(*state, one_too_many_steps, 10000, &err), 0);
+	assert_int_equal(script.counts.peers, SERVE_MAX_PEERS);
+	assert_int_equal(script.counts.gave_up, 0);
+}
+
+#define ASKED 2000u
+
+/* Asks for more than its socket holds replies of, and reads them later. */
+static void
+slow_reader_steps(struct script *s, uint32_t round)
+{
+	struct message m;
+	size_t size = make_pinglists(s->rig, &m, 0);
+	static uint32_t asked, read_back;
+
+	if (round == 0) {
+		s->fds[0] = dial();
+		asked = read_back = 0;
+	}
+	for (; asked < ASKED && send(s->fds[0], &m, size, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)size; asked++)
+		continue;
+	if (round < 4)
+		return;
+	for (char byte; recv(s->fds[0], &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1; read_back++)
+		assert_int_equal(read_reply(s->fds[0]), PINGMESH_ENTRIES);
+	s->over = read_back == ASKED;
+	if (s->over)
+		close(s->fds[0]);
+}
+
+static void
+a_slow_reader_gets_all_replies(void **state)
+{
+	struct err err = { "" };
+
+	register_all(*state);
+	assert_int_equal(run_script(*state, slow_reader_steps, 10000, &err), 0);
+	assert_int_equal(script.counts.requests, ASKED);
+	assert_int_equal(script.counts.gave_up, 0);
+}
+
+/* One takes no replies, one leaves within a request, one before its reply, and for one there is no memory. */
+static void
+leaving_steps(struct script *s, uint32_t round)
+{
+	struct message m;
+	size_t size = make_pinglists(s->rig, &m, 0);
+
+	if (round == 0) {
+		s->fds[0] = dial();
+		while (send(s->fds[0], &m, size, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)size)
+			continue;
+		s->fds[1] = dial();
+		assert_int_equal(write(s->fds[1], &m, size - 1), size - 1);
+		close(s->fds[1]);
+		s->fds[2] = dial();
+		assert_int_equal(write(s->fds[2], &m, size), size);
+		close(s->fds[2]);
+		close(dial()); /* with nothing asked: no more than that */
+	}
+	while (round != 0 && send(s->fds[0], &m, size, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)size)
+		continue;
+	s->over = s->counts.gave_up == 3;
+	if (s->over)
+		close(s->fds[0]);
+}
+
+static void
+agents_that_leave_or_take_nothing_are_counted(void **state)
+{
+	struct err err = { "" };
+
+	register_all(*state);
+	assert_int_equal(run_script(*state, leaving_steps, 100, &err), 0);
+	assert_int_equal(script.counts.peers, 4);
+	assert_int_equal(script.counts.malformed, 0);
+}
+
+static void
+without_memory_steps(struct script *s, uint32_t round)
+{
+	struct message m;
+	size_t size = make_pinglists(s->rig, &m, 0);
+	char byte;
+
+	if (round == 0) {
+		s->fds[0] = dial();
+		assert_int_equal(write(s->fds[0], &m, size), size);
+		alloc_refuse(1);
+	}
+	s->over = s->counts.gave_up == 1;
+	if (!s->over)
+		return;
+	assert_true(alloc_was_refused());
+	assert_true(recv(s->fds[0], &byte, 1, MSG_DONTWAIT) <= 0);
+	close(s->fds[0]);
+}
+
+static void
+without_memory_connections_are_given_up(void **state)
+{
+	struct serve_config config = { .is_over = is_over };
+	struct serve_counts counts;
+	struct err err = { "" };
+
+	assert_int_equal(run_script(*state, without_memory_steps, 10000, &err), 0);
+	assert_int_equal(script.counts.requests, 1);
+	alloc_refuse(1);
+	assert_int_equal(serve(&config, &counts, &err), -ENOMEM);
+	assert_true(alloc_was_refused());
+	assert_string_equal(err.text, "out of memory for 256 peers");
+}
+
+static void
+closing_steps(struct script *s, uint32_t round)
+{
+	if (round == 1)
+		close(s->config.listener);
+}
+
+static void
+a_socket_that_is_closed_ends_it(void **state)
+{
+	struct serve_config config = { .listener = -1, .is_over = is_over };
+	struct serve_counts counts;
+	struct err err = { "" };
+
+	assert_int_equal(run_script(*state, closing_steps, 10000, &err), -EIO);
+	assert_string_equal(err.text, "the controller's socket is closed");
+	err.text[0] = '\0';
+	assert_int_equal(serve(&config, &counts, &err), -EBADF);
+	assert_non_null(strstr(err.text, "fcntl: "));
+}
+
 UNIT_TEST(controller_serve)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(agents_are_served_over_a_socket, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(without_descriptors_it_rests, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(one_agent_too_many_is_turned_away, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_slow_reader_gets_all_replies, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(agents_that_leave_or_take_nothing_are_counted, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(without_memory_connections_are_given_up, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_socket_that_is_closed_ends_it, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

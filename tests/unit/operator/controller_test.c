@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* R-Pingmesh's controller: what it replies, and what it still knows when it starts again. */
+#include <errno.h>
 #include <signal.h>
+#include <sqlite3.h>
 #include <sys/resource.h>
 
 #include "common/wire/probe.h"
 #include "operator/controller/controller.h"
+#include "tests/unit/alloc.h"
 #include "tests/unit/operator/controller_rig.h"
 #include "tests/unit/unit.h"
 
@@ -54,9 +57,15 @@ what_is_wrong_is_reported(void **state)
 	} cases[] = {
 		{ offsetof(struct message, hdr.magic), 7, "not a message to a controller" },
 		{ offsetof(struct message, hdr.size), 7, "not a message to a controller" },
+		{ offsetof(struct message, hdr.reserved), 7, "not a message to a controller" },
 		{ offsetof(struct message, hdr.version), PINGMESH_REGISTER << 16 | 9,
 		  "a message of version 9; this controller speaks 1" },
 		{ offsetof(struct message, hdr.version), 4 << 16 | 1, "a request of type 4 with 40 B: there is none such" },
+		{ offsetof(struct message, hdr.version), 0 << 16 | 1, "a request of type 0 with 40 B: there is none such" },
+		{ offsetof(struct message, hdr.version), 99 << 16 | 1,
+		  "a request of type 99 with 40 B: there is none such" },
+		{ offsetof(struct message, host.head.count), 2, "a registration of 2 RNICs in 40 B" },
+		{ offsetof(struct message, host.rnics[0].reserved), 1, "the GID of 10.0.0.1 is not" },
 		{ offsetof(struct message, host.head.host), 1, "10.0.0.1 is not the address of NIC 1 of " },
 		{ offsetof(struct message, host.head.host), 0xffffffff, "10.0.0.1 is not the address of NIC 1 of no node" },
 		{ offsetof(struct message, host.head.count), 0,
@@ -85,6 +94,141 @@ what_is_wrong_is_reported(void **state)
 	ask(rig, &m, 3, PINGMESH_REFUSED);
 	known = (const void *)((const struct pingmesh_list *)ask(rig, &m, make_resolve(rig, &m), PINGMESH_RESOLVED) + 1);
 	assert_int_equal(known[2].qpn, 0); /* nothing of it was entered */
+}
+
+static void
+refuse(struct rig *rig, const struct message *m, size_t size, const char *text)
+{
+	const struct pingmesh_refused *refused = ask(rig, m, size, PINGMESH_REFUSED);
+
+	if (strncmp(refused->text, text, strlen(text)) != 0)
+		fail_msg("\"%s\", not \"%s\"", refused->text, text);
+}
+
+static void
+lists_of_no_host_and_odd_addresses_are_refused(void **state)
+{
+	struct rig *rig = *state;
+	struct message m;
+	size_t size = make_pinglists(rig, &m, 0);
+
+	m.host.head.host = rig->topo->nnodes;
+	refuse(rig, &m, size, "pinglists are of hosts; node ");
+	m.host.head.host = topo_find(rig->topo, "l0");
+	refuse(rig, &m, size, "pinglists are of hosts; node ");
+	make_pinglists(rig, &m, 0);
+	m.host.head.count = 1;
+	refuse(rig, &m, size, "pinglists are of hosts; node ");
+	size = make_resolve(rig, &m);
+	m.list.head.count = 2;
+	refuse(rig, &m, size, "2 addresses in 20 B; up to 4000, 4 B each");
+	m.list.head.count = PINGMESH_MAX_RESOLVED + 1;
+	refuse(rig, &m, size, "4001 addresses in 20 B");
+	m.list.head.count = 3;
+	m.list.head.reserved = 1;
+	refuse(rig, &m, size, "3 addresses in 20 B");
+	m.hdr.size = sizeof(m.list.head) - 1;
+	refuse(rig, &m, sizeof(m.hdr) + m.hdr.size, "a request of type 3 with 7 B");
+}
+
+static void
+requests_longer_than_any_are_refused(void **state)
+{
+	static union {
+		struct message m;
+		uint8_t bytes[sizeof(struct pingmesh_hdr) + PINGMESH_MAX_REQUEST + 1];
+	} request;
+	struct rig *rig = *state;
+
+	make_resolve(rig, &request.m);
+	request.m.hdr.size = PINGMESH_MAX_REQUEST + 1;
+	refuse(rig, &request.m, sizeof(request.bytes), "a request of type 3 with 16385 B: there is none such");
+}
+
+static void
+a_controller_without_memory_is_refused(void **state)
+{
+	struct rig *rig = *state, other = *rig;
+	uint32_t refused = 0;
+
+	controller_destroy(rig->controller);
+	FOR_EACH_REFUSED(nth)
+	{
+		struct err err = { "" };
+		int ret = open_controller(&other, rig->store, &err);
+		bool was = alloc_was_refused();
+
+		if (ret != (was ? -ENOMEM : 0) || (was && strstr(err.text, "out of memory") == NULL))
+			fail_msg("allocation %u: %d, \"%s\"", (unsigned)nth, ret, err.text);
+		if (!was)
+			break;
+		refused++;
+	}
+	assert_true(refused >= 4);
+	rig->controller = other.controller;
+}
+
+static void
+execute(const char *path, const char *sql)
+{
+	sqlite3 *db;
+
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
+		fail_msg("%s", sqlite3_errmsg(db));
+	sqlite3_close(db);
+}
+
+/* @param words  in the message */
+static void
+expect_no_registry(struct rig *rig, const char *words)
+{
+	struct err err = { "" };
+
+	assert_int_equal(open_controller(rig, rig->store, &err), -EIO);
+	if (strstr(err.text, words) == NULL)
+		fail_msg("\"%s\" does not say \"%s\"", err.text, words);
+}
+
+/* Another program's tables, with its number or without one; pages that are no longer what they were. */
+static void
+other_and_damaged_databases_are_named(void **state)
+{
+	struct rig *rig = *state;
+	FILE *file;
+
+	register_all(rig);
+	controller_destroy(rig->controller);
+	file = fopen(rig->store, "r+");
+	assert_int_equal(fseek(file, 4096, SEEK_SET), 0); /* the table's own page */
+	for (int i = 0; i < 4096; i++)
+		fputc(0xa5, file);
+	fclose(file);
+	expect_no_registry(rig, "damaged; remove it, and RNICs are known again as their agents start");
+	unlink(rig->store);
+	execute(rig->store, "CREATE TABLE somebodys (a)");
+	expect_no_registry(rig, "a database, but no registry");
+	execute(rig->store, "PRAGMA application_id = 7");
+	expect_no_registry(rig, "a database, but no registry");
+	unlink(rig->store);
+	execute(rig->store, "PRAGMA application_id = 1380994640; CREATE TABLE rnics (ip)"); /* of another layout */
+	expect_no_registry(rig, rig->store);
+}
+
+/* A registry that cannot be read refuses what is asked of it, with the reason. */
+static void
+a_registry_that_cannot_be_read_is_reported(void **state)
+{
+	struct rig *rig = *state;
+	struct message m;
+	int64_t limit = sqlite3_hard_heap_limit64(-1);
+
+	register_all(rig);
+	sqlite3_hard_heap_limit64(1);
+	sqlite3_release_memory(1 << 30);
+	ask(rig, &m, make_register(rig, &m, 0, 77), PINGMESH_REFUSED);
+	sqlite3_hard_heap_limit64(limit);
+	ask(rig, &m, make_register(rig, &m, 0, 77), PINGMESH_REGISTERED);
 }
 
 static void
@@ -158,6 +302,11 @@ UNIT_TEST(controller)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(pinglists_hold_those_registered, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_is_wrong_is_reported, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(lists_of_no_host_and_odd_addresses_are_refused, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(requests_longer_than_any_are_refused, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_controller_without_memory_is_refused, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(other_and_damaged_databases_are_named, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_registry_that_cannot_be_read_is_reported, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_restart_keeps_the_registry, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(other_files_are_left_alone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_full_disk_is_outlived, set_up, tear_down),
