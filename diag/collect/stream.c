@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "diag/collect/stream.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -156,13 +157,11 @@ stream_feed(struct stream *stream, const void *data, size_t size_bytes, struct e
 	const uint8_t *p = data;
 
 	while (size_bytes > 0) {
-		uint32_t want = 0;
+		uint32_t want = 0, take;
 		int rc = wanted_bytes(stream, &want, err);
 
-		if (rc != 0)
-			return rc;
-		uint32_t take = want - stream->held_bytes;
-
+		assert(rc == 0); /* what is held was wanted */
+		take = want - stream->held_bytes;
 		if (take > size_bytes)
 			take = (uint32_t)size_bytes;
 		memcpy(stream->held + stream->held_bytes, p, take);

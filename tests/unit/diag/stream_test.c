@@ -147,6 +147,25 @@ test_bad_frames(void **state)
 	records_fini(&r);
 }
 
+/* Behind the end there is nothing, in frames neither. */
+static void
+test_frames_behind_the_end(void **state)
+{
+	struct rec_port_row row = records_port_row(0, 0, 0, 10, 1, 1);
+	static struct recframe frame;
+	struct records r;
+
+	(void)state;
+	row.hdr = (struct rec_hdr){ .type = REC_PORT_ROW, .size = sizeof(row) };
+	two_hosts(&r);
+	records_end(&r, REC_END_COMPLETE, PS_PER_S);
+	recframe_begin(&frame, PS_PER_S);
+	assert_true(recframe_put(&frame, &row.hdr));
+	records_append(&r, recframe_end(&frame), frame.used_bytes);
+	refuse(&r, -EINVAL, "behind END");
+	records_fini(&r);
+}
+
 static void
 test_stream_header(void **state)
 {
@@ -417,6 +436,7 @@ test_mapped_files(void **state)
 	data = source_map(path, &size, &err);
 	assert_non_null(data);
 	assert_int_equal(size, 5);
+	assert_null(source_map("/dev/zero", &(size_t){ 0 }, &err)); /* no file */
 	assert_memory_equal(data, "bytes", 5);
 	assert_int_equal(munmap((void *)(uintptr_t)data, size), 0);
 	unlink(path);
@@ -425,12 +445,44 @@ test_mapped_files(void **state)
 	assert_int_equal(errno, ENOENT);
 }
 
+/* A connection that breaks off is a stream that ends: what arrived counts. */
+static void
+test_reset_connections(void **state)
+{
+	struct evidence ev;
+	struct err err = { 0 };
+	struct records r;
+	int fds[2];
+
+	(void)state;
+	two_hosts(&r);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+	assert_int_equal(write(fds[0], r.data, r.used_bytes), r.used_bytes);
+	assert_int_equal(write(fds[1], "x", 1), 1);
+	close(fds[0]); /* with a byte that was not read */
+	evidence_init(&ev);
+	if (stream_read_fd(fds[1], &ev, &err) != 0)
+		fail_msg("%s", err.text);
+	assert_int_equal(ev.nnodes, 3);
+	assert_false(ev.ended);
+	evidence_fini(&ev);
+	close(fds[1]);
+	records_fini(&r);
+}
+
 struct peer {
 	pthread_t thread;
 	const char *path;
 	uint16_t tcp_port;
 	int fd;
+	const pthread_t *interrupted; /* gets a signal before; NULL: none does */
 };
+
+static void
+on_signal(int number)
+{
+	(void)number;
+}
 
 static void *
 connect_soon(void *arg)
@@ -439,6 +491,10 @@ connect_soon(void *arg)
 	struct peer *peer = arg;
 	struct err err;
 
+	for (int i = 0; peer->interrupted != NULL && i < 20; i++) {
+		poll(NULL, 0, 1);
+		pthread_kill(*peer->interrupted, SIGUSR1);
+	}
 	for (peer->fd = -1; peer->fd < 0; poll(NULL, 0, 1)) {
 		if (peer->path != NULL) {
 			peer->fd = unix_connect(peer->path, "analyzer", &err);
@@ -478,12 +534,12 @@ test_connections(void **state)
 
 	(void)state;
 	snprintf(path, sizeof(path), "/tmp/rocelab-stream-%d.sock", (int)getpid());
-	for (int tcp = 0; tcp < 2; tcp++) {
+	for (int tcp = 0; tcp < 3; tcp++) {
 		struct peer peer = { .path = tcp ? NULL : path, .tcp_port = free_port() };
 		char byte = 0;
 		int fd;
 
-		snprintf(address, sizeof(address), "127.0.0.1:%u", peer.tcp_port);
+		snprintf(address, sizeof(address), "%s:%u", tcp == 1 ? "127.0.0.1" : "", peer.tcp_port);
 		assert_int_equal(pthread_create(&peer.thread, NULL, connect_soon, &peer), 0);
 		fd = source_accept(tcp ? address : path, &before, &err);
 		if (fd < 0)
@@ -509,15 +565,86 @@ test_connections(void **state)
 	sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
+struct late_stream {
+	struct peer peer;
+	const struct records *records;
+	int to;
+};
+
+static void *
+interrupt_and_write(void *arg)
+{
+	struct late_stream *late = arg;
+
+	for (int i = 0; i < 20; i++) {
+		poll(NULL, 0, 1);
+		pthread_kill(*late->peer.interrupted, SIGUSR1);
+	}
+	assert_int_equal(write(late->to, late->records->data, late->records->used_bytes), late->records->used_bytes);
+	close(late->to);
+	return NULL;
+}
+
+/* Signals that end nothing, while it waits for a connection and for bytes. */
+static void
+test_interrupted(void **state)
+{
+	const struct sigaction quiet = { .sa_handler = on_signal };
+	const pthread_t self = pthread_self();
+	struct late_stream late = { .peer = { .interrupted = &self } };
+	struct peer peer = { .interrupted = &self };
+	struct err err = { 0 };
+	struct evidence ev;
+	struct records r;
+	char path[64];
+	sigset_t before;
+	int fds[2], fd;
+
+	(void)state;
+	sigaction(SIGUSR1, &quiet, NULL);
+	snprintf(path, sizeof(path), "/tmp/rocelab-stream-%d.sock", (int)getpid());
+	peer.path = path;
+	assert_int_equal(pthread_create(&peer.thread, NULL, connect_soon, &peer), 0);
+	fd = source_accept(path, &before, &err);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	if (fd < 0)
+		fail_msg("%s", err.text);
+	pthread_join(peer.thread, NULL);
+	close(fd);
+	close(peer.fd);
+	two_hosts(&r);
+	assert_int_equal(pipe(fds), 0);
+	late.records = &r;
+	late.to = fds[1];
+	assert_int_equal(pthread_create(&late.peer.thread, NULL, interrupt_and_write, &late), 0);
+	evidence_init(&ev);
+	if (stream_read_fd(fds[0], &ev, &err) != 0)
+		fail_msg("%s", err.text);
+	pthread_join(late.peer.thread, NULL);
+	assert_int_equal(ev.nnodes, 3);
+	evidence_fini(&ev);
+	close(fds[0]);
+	records_fini(&r);
+}
+
 UNIT_TEST(stream)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_any_portions),   cmocka_unit_test(test_stream_header),
-		cmocka_unit_test(test_frames),         cmocka_unit_test(test_bad_frames),
-		cmocka_unit_test(test_bad_records),    cmocka_unit_test(test_bad_headers),
-		cmocka_unit_test(test_bad_reports),    cmocka_unit_test(test_truncated),
-		cmocka_unit_test(test_without_memory), cmocka_unit_test(test_descriptors),
-		cmocka_unit_test(test_mapped_files),   cmocka_unit_test(test_connections),
+		cmocka_unit_test(test_any_portions),
+		cmocka_unit_test(test_stream_header),
+		cmocka_unit_test(test_frames),
+		cmocka_unit_test(test_bad_frames),
+		cmocka_unit_test(test_frames_behind_the_end),
+		cmocka_unit_test(test_interrupted),
+		cmocka_unit_test(test_reset_connections),
+		cmocka_unit_test(test_bad_records),
+		cmocka_unit_test(test_bad_headers),
+		cmocka_unit_test(test_bad_reports),
+		cmocka_unit_test(test_truncated),
+		cmocka_unit_test(test_without_memory),
+		cmocka_unit_test(test_descriptors),
+		cmocka_unit_test(test_mapped_files),
+		cmocka_unit_test(test_connections),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
