@@ -138,7 +138,7 @@ read_line(struct size_cdf *cdf, struct reader *reader, char *text)
 		return 0;
 	blank = number_scan(text, &point.bytes);
 	at = blank != NULL ? scan_percent(blank + strspn(blank, " \t"), &point.share) : NULL;
-	if (at == NULL || blank[strspn(blank, " \t")] == blank[0] || at[strspn(at, " \t")] != '\0')
+	if (at == NULL || at[strspn(at, " \t")] != '\0')
 		return err_set(reader->err, -EINVAL,
 			       "%s:%d: found \"%s\"; \"BYTES PERCENT\" would be right, as \"10000 15.5\": whole bytes, 0 "
 			       "to 100 with "

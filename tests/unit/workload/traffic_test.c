@@ -201,6 +201,7 @@ bad_cdf_files_are_refused(void **state)
 	cdf_refused("0 0\n1000 60\n2000 50\n", "a.cdf:3: \"2000 50\" falls below \"1000 60\" before it");
 	cdf_refused("1000 10\n2000 100\n", "a.cdf:1: the first share is 10 %");
 	cdf_refused("0 0\n1000 101\n", "a.cdf:2: found \"1000 101\"; \"BYTES PERCENT\" would be right");
+	cdf_refused("0 0\n1000.5 100\n", "a.cdf:2: found \"1000.5 100\"");
 	cdf_refused("0 0\n1000\n", "a.cdf:2: found \"1000\"");
 	cdf_refused("0 0\n-5 100\n", "a.cdf:2: found \"-5 100\"");
 	cdf_refused("0 0\n1000 100 7\n", "a.cdf:2: found \"1000 100 7\"");
@@ -216,6 +217,7 @@ bad_cdf_files_are_refused(void **state)
 	memset(line, '0', sizeof(line) - 1);
 	cdf_refused(line, "a.cdf:1: a line of more than 254 characters");
 	assert_int_equal(size_cdf_read(&cdf, "/nowhere/a.cdf", "a.cdf", &(struct err){ "" }), -EINVAL);
+	assert_int_equal(size_cdf_read(&cdf, "/proc/self/mem", "a.cdf", &(struct err){ "" }), -EIO); /* nothing at 0 */
 }
 
 static void
