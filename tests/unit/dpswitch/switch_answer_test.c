@@ -97,7 +97,7 @@ ask(struct desk *desk, const struct answer_device *device, uint16_t type, const 
 
 struct one_query {
 	struct swm_list list;
-	struct swm_query query[2];
+	struct swm_query query[3];
 };
 
 static void
@@ -105,9 +105,10 @@ egresses_are_the_lookups(void **state)
 {
 	struct desk *desk = *state;
 	const struct flow *flow = &desk->rig.flows[0];
-	struct one_query asked = { { 2, 0 },
+	struct one_query asked = { { 3, 0 },
 				   { { flow->src_ip, flow->dst_ip, flow->sport, flow->dport, 17, 0, 0 },
-				     { flow->src_ip, 0x08080808, flow->sport, flow->dport, 17, 0, 0 } } };
+				     { flow->src_ip, 0x08080808, flow->sport, flow->dport, 17, 0, 0 },
+				     { flow->src_ip, flow->dst_ip, flow->sport, flow->dport, 17, 0, 99 } } };
 	const struct swm_list *list = ask(desk, &desk->leaf, SWM_EGRESS, &asked, sizeof(asked), SWM_EGRESSES);
 	const struct swm_egress *rows = (const void *)(list + 1);
 	uint64_t uplinks = 0;
@@ -115,7 +116,8 @@ egresses_are_the_lookups(void **state)
 	for (uint16_t i = 0; i < desk->leaf.sw->node.nports; i++)
 		if (desk->rig.topo->nodes[topo_port_of(desk->rig.topo, desk->leaf.node, i)->peer].kind == TOPO_SWITCH)
 			uplinks |= UINT64_C(1) << i;
-	assert_int_equal(list->count, 2);
+	assert_int_equal(list->count, 3);
+	assert_int_equal(rows[2].result, SWM_NO_INGRESS);
 	assert_int_equal(rows[0].result, SWM_FORWARDED);
 	assert_int_equal(rows[0].members[0], uplinks);
 	assert_int_equal(rows[0].members[1], 0);
@@ -190,6 +192,10 @@ flows_are_sent_in_pages(void **state)
 	filter = (struct swm_filter){ .job = 1, .dst_ip = 3, .dport = 4791, .protocol = 17 };
 	list = ask(desk, &desk->host, SWM_FLOWS, &filter, sizeof(filter), SWM_FLOW_LIST);
 	assert_int_equal(list->total, FLOWS / 5 * 4 / 6 + 1);
+	filter.protocol = 6;
+	list = ask(desk, &desk->host, SWM_FLOWS, &filter, sizeof(filter), SWM_FLOW_LIST);
+	assert_int_equal(list->total, 0);
+	filter.protocol = 17;
 	filter.dport = 22;
 	list = ask(desk, &desk->host, SWM_FLOWS, &filter, sizeof(filter), SWM_FLOW_LIST);
 	assert_int_equal(list->total, 0);
@@ -208,12 +214,12 @@ static void
 what_is_wrong_is_refused(void **state)
 {
 	struct desk *desk = *state;
-	struct one_query asked = { .list = { 3, 0 } };
+	struct one_query asked = { .list = { 4, 0 } };
 	struct swm_hdr hdr = { SWM_MAGIC, SWM_VERSION + 1, SWM_COUNTERS, 0, 1 };
 	const struct swm_refused *refused = (const void *)(desk->reply + sizeof(hdr));
 
 	expect_refusal(desk, &desk->leaf, SWM_EGRESS, &asked, sizeof(asked),
-		       "EGRESS of 40 B; right would be a list of at most 4000 queries, 16 B each, with its length");
+		       "EGRESS of 56 B; right would be a list of at most 4000 queries, 16 B each, with its length");
 	expect_refusal(desk, &desk->leaf, SWM_EGRESS, &asked, 4,
 		       "EGRESS of 4 B; right would be a list of at most 4000 queries, 16 B each, with its length");
 	expect_refusal(desk, &desk->host, SWM_EGRESS, &asked, sizeof(asked),
@@ -227,6 +233,13 @@ what_is_wrong_is_refused(void **state)
 	expect_refusal(desk, &desk->host, SWM_SAMPLES, &asked, 8, "h0 is a host: only switches sample packets");
 	expect_refusal(desk, &desk->leaf, SWM_SAMPLES, &asked, 7, "SAMPLES of 7 B; right would be 8 B");
 	expect_refusal(desk, &desk->leaf, SWM_SAMPLES, &asked, 8, "l0 samples no packets: set switch.sampling");
+	asked.list.count = SWM_MAX_QUERIES + 1;
+	expect_refusal(desk, &desk->leaf, SWM_EGRESS, &asked, sizeof(asked),
+		       "EGRESS of 56 B; right would be a list of at most 4000 queries, 16 B each, with its length");
+	hdr.size = 8;
+	answer_request(&desk->leaf, &hdr, sizeof(hdr), desk->reply);
+	assert_string_equal(refused->text, "16 B; right would be a header of 16 B with the size of the message");
+	hdr.size = 0;
 	answer_request(&desk->leaf, &hdr, sizeof(hdr), desk->reply);
 	assert_string_equal(refused->text, "version 3; right would be 2");
 	answer_request(&desk->leaf, &hdr, 5, desk->reply);
