@@ -139,11 +139,88 @@ a_stream_is_known(void **state)
 	}
 }
 
+/* A data frame, tagged or not. @return its size */
+static size_t
+data_frame(uint8_t *bytes, uint8_t type, uint8_t opcode, bool tagged)
+{
+	const struct pkt_message message = { 0 };
+	const struct pkt p = { .type = type, .opcode = opcode, .prio = 3, .ttl = PKT_TTL_INIT };
+	struct frame f;
+
+	frame_from_pkt(&f, &p, &flows[0], &message, tagged);
+	return frame_build(&f, bytes, FRAME_MAX_BYTES);
+}
+
+static enum frame_class
+class_of(const uint8_t *bytes, size_t size)
+{
+	struct classified c;
+
+	return classify(bytes, size, &c);
+}
+
+/* Headers that are cut short, each at its own place. */
+static void
+short_frames_are_judged_by_what_is_there(void **state)
+{
+	uint8_t bytes[FRAME_MAX_BYTES];
+	size_t size = data_frame(bytes, PKT_DATA, ROCE_RC_SEND_ONLY, false);
+
+	(void)state;
+	assert_int_equal(class_of(bytes, size), CLASS_ROCE);
+	assert_int_equal(class_of(bytes, AT_IP + 19), CLASS_MALFORMED);
+	bytes[AT_IP + 2] = 0;
+	bytes[AT_IP + 3] = 20 + 3; /* not even ports */
+	fix_ip_checksum(bytes);
+	assert_int_equal(class_of(bytes, size), CLASS_UNKNOWN);
+	bytes[AT_IP + 3] = 20 + 7; /* ports, but no UDP header */
+	fix_ip_checksum(bytes);
+	assert_int_equal(class_of(bytes, size), CLASS_UNKNOWN);
+	bytes[AT_IP + 3] = 20 + 8 + 15; /* no BTH and ICRC */
+	fix_ip_checksum(bytes);
+	assert_int_equal(class_of(bytes, size), CLASS_UNKNOWN);
+	data_frame(bytes, PKT_DATA, ROCE_RC_SEND_ONLY, true);
+	assert_int_equal(class_of(bytes, AT_IP + 3), CLASS_MULTICAST); /* a tag that is not whole is of no known type */
+}
+
+/* CE is set where the sender can take it, and never in what answers: those say it in their own fields. */
+static void
+marks_are_set_in_what_can_bear_them(void **state)
+{
+	uint8_t bytes[FRAME_MAX_BYTES];
+	struct pkt p = { .type = PKT_DATA, .flags = PKT_CE, .ttl = 9 };
+
+	(void)state;
+	for (int tagged = 0; tagged < 2; tagged++) {
+		uint8_t *ip = bytes + AT_IP + (tagged ? 4 : 0), was;
+		size_t size = data_frame(bytes, PKT_DATA, ROCE_RC_SEND_ONLY, tagged);
+
+		patch_frame(bytes, size, &p);
+		assert_int_equal(ip[1] & 3, ECN_CE);
+		assert_int_equal(ip[8], 9);
+		assert_int_equal(class_of(bytes, size), CLASS_ROCE); /* its checksum is right */
+		size = data_frame(bytes, PKT_ACK, ROCE_RC_ACK, tagged);
+		was = ip[1];
+		for (int nak = 0; nak < 2; nak++) {
+			p.type = nak ? PKT_NAK : PKT_ACK;
+			patch_frame(bytes, size, &p);
+			assert_int_equal(ip[1], was);
+		}
+		p.type = PKT_DATA;
+		size = data_frame(bytes, PKT_DATA, ROCE_RC_SEND_ONLY, tagged);
+		ip[1] = (uint8_t)(ip[1] & ~3); /* not ECN-capable */
+		patch_frame(bytes, size, &p);
+		assert_int_equal(ip[1] & 3, ECN_NOT_ECT);
+	}
+}
+
 UNIT_TEST(memo)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_known_is_judged_alike),
 		cmocka_unit_test(a_stream_is_known),
+		cmocka_unit_test(short_frames_are_judged_by_what_is_there),
+		cmocka_unit_test(marks_are_set_in_what_can_bear_them),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
