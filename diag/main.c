@@ -304,7 +304,7 @@ ask_others(struct options *options, struct others *others)
 
 /* @return EXIT_DONE; EXIT_FAILED: a program was left out; or negative errno with err */
 static int
-diagnose(struct options *options, const struct evidence *ev, struct err *err)
+diagnose(struct options *options, struct evidence *ev, struct err *err)
 {
 	char missing[FACTS_INCOMPLETE];
 	struct verdict *verdict = NULL;

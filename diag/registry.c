@@ -80,7 +80,7 @@ const struct diagnoser diagnosers[] = {
 const uint32_t ndiagnosers = ARRAY_LEN(diagnosers);
 
 int
-registry_diagnose(const struct evidence *evidence, struct verdict **out, struct err *err)
+registry_diagnose(struct evidence *evidence, struct verdict **out, struct err *err)
 {
 	struct diagnosis asked[ARRAY_LEN(diagnosers)];
 

@@ -9,4 +9,4 @@ extern const struct diagnoser diagnosers[];
 extern const uint32_t ndiagnosers;
 
 /* verdict_build() by all of them, with defaults. */
-int registry_diagnose(const struct evidence *evidence, struct verdict **out, struct err *err);
+int registry_diagnose(struct evidence *evidence, struct verdict **out, struct err *err);

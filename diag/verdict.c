@@ -431,7 +431,7 @@ static int ask(struct verdict *v, const struct evidence *evidence, const struct 
 static int gather_findings(struct verdict *v, struct err *err);
 
 int
-verdict_build(const struct evidence *evidence, const struct diagnosis *asked, uint32_t nasked, struct verdict **out,
+verdict_build(struct evidence *evidence, const struct diagnosis *asked, uint32_t nasked, struct verdict **out,
 	      struct err *err)
 {
 	struct verdict *v = run_alloc(1, sizeof(*v), err);
@@ -441,6 +441,7 @@ verdict_build(const struct evidence *evidence, const struct diagnosis *asked, ui
 		return -ENOMEM;
 	rc = run_build(&v->run, evidence, err);
 	if (rc == 0) {
+		evidence_release_steps(evidence);
 		v->sections = run_alloc(nasked, sizeof(*v->sections), err);
 		rc = v->sections != NULL ? 0 : -ENOMEM;
 	}

@@ -36,12 +36,12 @@ struct diagnosis {
 };
 
 /*
- * Draws every conclusion from one record stream.
+ * Draws every conclusion from one record stream. The evidence's steps are the run's then: it is good for no other run.
  * @param asked  [nasked] in this order; those without any of their kinds of records are left out
  * @param out  set to the verdict on success, to be freed by verdict_destroy()
  * @return 0; -ENOMEM; a diagnoser's error with err
  */
-int verdict_build(const struct evidence *evidence, const struct diagnosis *asked, uint32_t nasked, struct verdict **out,
+int verdict_build(struct evidence *evidence, const struct diagnosis *asked, uint32_t nasked, struct verdict **out,
 		  struct err *err);
 void verdict_destroy(struct verdict *verdict);
 

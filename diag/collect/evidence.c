@@ -544,10 +544,19 @@ evidence_fini(struct evidence *ev)
 	free(ev->poll_by_flow);
 	free(ev->passed);
 	free(ev->places);
-	free(ev->steps);
+	free(ev->report_of);
 	free(ev->first_steps);
-	free(ev->deps);
+	evidence_release_steps(ev);
 	memset(ev, 0, sizeof(*ev));
+}
+
+void
+evidence_release_steps(struct evidence *ev)
+{
+	free(ev->steps);
+	free(ev->deps);
+	ev->steps = NULL;
+	ev->deps = NULL;
 }
 
 int

@@ -96,14 +96,13 @@ struct ev_feed {
 	uint32_t first_moved[8];   /* by class, as rows name it: the first row that moved bytes, EV_NONE: none */
 };
 
-/* One step of one rank: its schedule as in struct rec_schedule, its host's report, and its dependencies. */
+/* One step of one rank: its schedule as in struct rec_schedule, and its dependencies. */
 struct ev_step {
 	uint64_t bytes, ideal_ps, expect_ps, base_rtt_ps;
 	uint32_t collective; /* index into collectives */
 	uint32_t flow, host; /* flow EV_NONE: a local step */
 	uint32_t rank, step, peer, channel;
 	uint32_t prio, spread_ns;
-	uint32_t report;           /* for evidence_report(); EV_NONE: none was received */
 	uint32_t first_dep, ndeps; /* in deps[]: all that it waits for, the step before it on its channel too */
 	uint32_t waited_for;       /* the dependency that it waited for, of steps; EV_NONE: none, or unknown */
 };
@@ -185,10 +184,11 @@ struct evidence {
 	uint32_t *poll_by_port, *poll_by_flow; /* indices into polls, grouped, in order of time */
 	struct ev_passed *passed;              /* [passages.count], as they are: in order of time */
 	struct ev_place *places;               /* [collectives.count] by (id, iteration) */
-	struct ev_step *steps;                 /* by (collective, rank, step) */
+	struct ev_step *steps;                 /* [nsteps] by (collective, rank, step); NULL: released */
+	uint32_t *report_of;                   /* [nsteps] for evidence_report(); EV_NONE: none was received */
 	uint32_t nsteps;
 	uint32_t *first_steps; /* [collectives.count + 1] in steps[], and their end */
-	uint32_t *deps;        /* [ndeps] indices into steps, grouped by step */
+	uint32_t *deps;        /* [ndeps] indices into steps, grouped by step; NULL: released */
 	uint32_t ndeps;
 	uint32_t unscheduled_steps; /* step records that match no schedule: left out */
 	uint64_t steps_end_ps;      /* the latest start or end of a step record, unscheduled ones included */
@@ -216,6 +216,9 @@ int evidence_add(struct evidence *ev, const struct rec_hdr *rec, struct err *err
  * @return 0; -ENOMEM with err
  */
 int evidence_finish(struct evidence *ev, struct err *err);
+
+/* A run has the steps and what they wait for (diag/run/run.h): of millions of them they are not kept twice. */
+void evidence_release_steps(struct evidence *ev);
 
 /* @return global port id, EV_NONE if there is no such port */
 uint32_t evidence_port(const struct evidence *ev, uint32_t node, uint16_t index);

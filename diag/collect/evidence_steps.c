@@ -98,11 +98,11 @@ unpack(const struct evidence *ev, uint32_t at, struct rec_step *report)
 bool
 evidence_report(const struct evidence *ev, uint32_t step, struct rec_step *report)
 {
-	if (ev->steps[step].report == EV_NONE) {
+	if (ev->report_of[step] == EV_NONE) {
 		memset(report, 0, sizeof(*report));
 		return false;
 	}
-	unpack(ev, ev->steps[step].report, report);
+	unpack(ev, ev->report_of[step], report);
 	return true;
 }
 
@@ -279,7 +279,6 @@ take_schedule(struct evidence *ev, const struct rec_schedule **schedules)
 				.channel = of->channel,
 				.prio = of->prio,
 				.spread_ns = of->spread_ns,
-				.report = EV_NONE,
 				.waited_for = EV_NONE,
 			};
 		}
@@ -357,7 +356,7 @@ take_reports(struct evidence *ev, struct err *err)
 		/* A host reports its own ranks alone. */
 		if (index != EV_NONE && ev->steps[index].host == report.hdr.node) {
 			if (!evidence_report(ev, index, &before) || evidence_cmp_time(&before.hdr, &report.hdr) < 0)
-				ev->steps[index].report = at;
+				ev->report_of[index] = at;
 			continue;
 		}
 		if (strays.count == strays.cap) {
@@ -404,11 +403,13 @@ evidence_join_steps(struct evidence *ev, struct err *err)
 		return rc;
 	ev->nsteps = ev->schedule.count;
 	ev->steps = evidence_alloc(ev->nsteps, sizeof(*ev->steps), err);
+	ev->report_of = evidence_alloc(ev->nsteps, sizeof(*ev->report_of), err);
 	ev->first_steps = evidence_alloc((size_t)ev->collectives.count + 1, sizeof(*ev->first_steps), err);
 	schedules = evidence_alloc(ev->collectives.count, sizeof(*schedules), err);
-	if (ev->steps == NULL || ev->first_steps == NULL || schedules == NULL) {
+	if (ev->steps == NULL || ev->report_of == NULL || ev->first_steps == NULL || schedules == NULL) {
 		rc = -ENOMEM;
 	} else {
+		memset(ev->report_of, 0xff, ev->nsteps * sizeof(*ev->report_of)); /* EV_NONE */
 		take_schedule(ev, schedules);
 		rc = evidence_join_deps(ev, schedules, err);
 	}

@@ -445,7 +445,7 @@ resent_init(struct resent *resent, const struct paths *paths, const struct evide
 	if (resent->rows == NULL)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < ev->nsteps; i++) {
-		const struct ev_step *step = &ev->steps[i];
+		const struct run_step *step = &paths->run->steps[i];
 		const struct ev_flow *flow = step->flow != EV_NONE ? &ev->flows[step->flow] : NULL;
 		const struct rec_collective *of = EV_AT(ev->collectives, struct rec_collective, step->collective);
 		struct rec_step report;

@@ -197,8 +197,7 @@ static double
 step_bytes(const struct judging *j, const struct run_step *step)
 {
 	const struct run *run = j->run;
-	uint32_t prio = j->net.ev->steps[step - run->steps].prio; /* a step of the run is the evidence's */
-	bool ahead = (run->config.strict_classes >> prio & 1) != 0;
+	bool ahead = (run->config.strict_classes >> step->prio & 1) != 0;
 	double bytes = (double)step->bytes + (double)step->retransmits * run->config.payload_bytes;
 	double window = (double)run->config.window_bytes;
 	double frame = run->config.payload_bytes != 0 ? (double)run->config.frame_bytes / run->config.payload_bytes : 1;

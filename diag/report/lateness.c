@@ -65,7 +65,7 @@ count_within(const struct run *run, uint32_t *late, uint32_t *slow)
 	*late = *slow = 0;
 	for (uint32_t i = 0; i < run->nsteps; i++) {
 		*late += run->steps[i].starved;
-		*slow += run_is_machines(&run->steps[i]);
+		*slow += run_is_machines(run, &run->steps[i]);
 	}
 }
 

@@ -170,23 +170,23 @@ share_of(uint64_t part_ps, uint64_t of_ps)
 
 /* Of its host's work: from the end of all dependencies until its start; a computation, to its end. */
 static void
-fill_host(const struct run *run, struct run_step *step)
+fill_host(const struct run *run, struct run_step *step, struct run_starved *out)
 {
 	uint64_t from_ps = step->start_ps - min_u64(step->late_ps, step->start_ps);
 	uint64_t to_ps = step->long_ps != 0 ? step->end_ps : step->start_ps;
 	uint64_t tolerance_ps =
-		step->expect_ps / 100 * RUN_SLOW_PERCENT + step->base_rtt_ps + step->spread_ps + run->config.jitter_ps;
+		step->expect_ps / 100 * RUN_SLOW_PERCENT + step->base_rtt_ps + run_spread_ps(step) + run->config.jitter_ps;
 	struct run_machine waited = run_waited(run, step->host, from_ps, to_ps);
 
-	step->starved_ps = min_u64(waited.most_ps, step->late_ps + step->long_ps);
-	step->starved_unmeasured = share_of(waited.unmeasured_ps, to_ps - from_ps);
-	step->starved = step->starved_ps != 0 &&
-			run_host_own_ps(step) <= (step->late_little ? run->config.jitter_ps : tolerance_ps);
+	out->starved_ps = min_u64(waited.most_ps, step->late_ps + step->long_ps);
+	out->starved_unmeasured = share_of(waited.unmeasured_ps, to_ps - from_ps);
+	step->starved = out->starved_ps != 0 &&
+			run_host_own_ps(run, step) <= (step->late_little ? run->config.jitter_ps : tolerance_ps);
 }
 
 /* The machine's part of its duration: its ends waited for processors, and the emulation between them ran behind. */
 static void
-fill_path(const struct run *run, struct run_step *step)
+fill_path(const struct run *run, const struct run_step *step, struct run_starved *out)
 {
 	uint32_t to = run->flows[step->flow].dst;
 	struct run_machine src = run_waited(run, step->host, step->start_ps, step->end_ps), dst = { 0, 0 }, behind;
@@ -196,8 +196,8 @@ fill_path(const struct run *run, struct run_step *step)
 	if (!run_is_kernel_timed(run, step->host) && (to == RUN_NONE || !run_is_kernel_timed(run, to)))
 		return;
 	behind = run_behind(run, step->start_ps, step->end_ps);
-	step->machine_ps = min_u64(src.most_ps + dst.most_ps + behind.most_ps, step->end_ps - step->start_ps);
-	step->machine_unmeasured = share_of(max_u64(src.unmeasured_ps, dst.unmeasured_ps), step->end_ps - step->start_ps);
+	out->machine_ps = min_u64(src.most_ps + dst.most_ps + behind.most_ps, step->end_ps - step->start_ps);
+	out->machine_unmeasured = share_of(max_u64(src.unmeasured_ps, dst.unmeasured_ps), step->end_ps - step->start_ps);
 }
 
 int
@@ -211,6 +211,9 @@ run_fill_lateness(struct run *run, const struct evidence *ev, struct err *err)
 		return -ENOMEM;
 	if (count == 0)
 		return 0;
+	run->starved = run_alloc(run->nsteps, sizeof(*run->starved), err);
+	if (run->starved == NULL)
+		return -ENOMEM;
 	memcpy(run->late_records, ev->lateness.data, count * sizeof(*run->late_records));
 	qsort(run->late_records, count, sizeof(*run->late_records), cmp_record);
 	for (uint32_t i = 0; i < count; i++)
@@ -221,21 +224,23 @@ run_fill_lateness(struct run *run, const struct evidence *ev, struct err *err)
 		if (!step->started)
 			continue;
 		if (step->late_ps != 0 || step->long_ps != 0)
-			fill_host(run, step);
+			fill_host(run, step, &run->starved[i]);
 		if (!run_is_local(step) && step->slow)
-			fill_path(run, step);
+			fill_path(run, step, &run->starved[i]);
 	}
 	return 0;
 }
 
 uint64_t
-run_host_own_ps(const struct run_step *step)
+run_host_own_ps(const struct run *run, const struct run_step *step)
 {
-	return step->late_ps + step->long_ps - step->starved_ps;
+	return step->late_ps + step->long_ps - run_starved_of(run, step).starved_ps;
 }
 
 bool
-run_is_machines(const struct run_step *step)
+run_is_machines(const struct run *run, const struct run_step *step)
 {
-	return step->slow && step->machine_ps != 0 && (double)step->machine_ps >= run_excess_ps(step);
+	uint64_t machine_ps = run_starved_of(run, step).machine_ps;
+
+	return step->slow && machine_ps != 0 && (double)machine_ps >= run_excess_ps(step);
 }

@@ -38,6 +38,6 @@ double run_machine_share(double claim_ps, double most_ps, double unmeasured);
  * The time by which a step's host was late, or computed for longer than configured, beyond its longest possible wait
  * for a processor.
  */
-uint64_t run_host_own_ps(const struct run_step *step);
+uint64_t run_host_own_ps(const struct run *run, const struct run_step *step);
 /* A slow step, whose lost time the machine may explain alone? */
-bool run_is_machines(const struct run_step *step);
+bool run_is_machines(const struct run *run, const struct run_step *step);

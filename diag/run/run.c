@@ -310,6 +310,7 @@ run_fini(struct run *run)
 	free(run->ranks);
 	free(run->after);
 	free(run->steps);
+	free(run->starved);
 	free(run->depends);
 	free(run->detections);
 	free(run->polls);

@@ -128,6 +128,7 @@ struct run_step {
 	uint32_t rank, step;       /* step from 1 */
 	uint32_t peer, channel;    /* rank that receives */
 	uint32_t host;             /* sender */
+	uint32_t prio;             /* as rows name its class */
 	uint64_t bytes, acked_bytes;
 	bool reported; /* its host sent a record; else only the schedule is known */
 	bool started;
@@ -139,24 +140,27 @@ struct run_step {
 	bool held_back;
 	uint64_t start_ps, end_ps; /* of an open step: the end of the run */
 	uint64_t ideal_ps, expect_ps, base_rtt_ps;
-	uint64_t late_ps;   /* start later than everything it depends on: the host's own delay */
-	uint64_t spread_ps; /* a local step: how much longer than configured it usually computes at most */
-	uint64_t long_ps;   /* its computation's excess over the configured time and more than that: the host's own too */
-	/*
-	 * Of real time (lateness.h): the parts of late_ps and long_ps, and of its duration, that the machine may
-	 * account for.
-	 */
-	uint64_t starved_ps, machine_ps;
-	double starved_unmeasured, machine_unmeasured; /* share of these times without a measurement */
-	uint32_t first_dep, ndeps;                     /* its dependencies: in run.depends */
-	uint32_t waited_for;                           /* the one of these that it actually waited for, or RUN_NONE: none */
+	uint64_t late_ps; /* start later than everything it depends on: the host's own delay */
+	uint64_t long_ps; /* its computation's excess over the configured time and more than that: the host's own too */
+	uint32_t first_dep, ndeps; /* its dependencies: in run.depends */
+	uint32_t waited_for;       /* the one of these that it actually waited for, or RUN_NONE: none */
 	uint32_t retransmits, naks;
 	uint32_t detections;              /* polls it triggered */
 	uint32_t rtt_samples;             /* number of its packets' measured round trips */
 	uint64_t rtt_min_ps, rtt_mean_ps; /* of these; 0: none was measured */
-	/* least time after which it took a packet for lost, by time alone; 0: it did not, or not known */
-	uint64_t waited_ps;
+	uint32_t spread_ns;               /* a local step: how much longer than configured it usually computes at most */
+	uint32_t
+		waited_ns; /* least time after which it took a packet for lost, by time alone; 0: it did not, or not known */
 	double completeness; /* share of the telemetry bytes of its time that was sent */
+};
+
+/*
+ * Of a step in real time (lateness.h): the parts of late_ps and long_ps, and of its duration, that the machine may account
+ * for.
+ */
+struct run_starved {
+	uint64_t starved_ps, machine_ps;
+	double starved_unmeasured, machine_unmeasured; /* share of these times without a measurement */
 };
 
 /* ---- detections, polls, notifications ---- */
@@ -260,6 +264,7 @@ struct run {
 	uint32_t *after; /* [nafter] indices into collectives */
 	uint32_t nafter;
 	struct run_step *steps;
+	struct run_starved *starved; /* [nsteps] NULL: in virtual time no machine is late */
 	uint32_t nsteps;
 	uint32_t *depends; /* [ndepends] indices into steps */
 	uint32_t ndepends;
@@ -281,6 +286,26 @@ static inline bool
 run_is_flows(const struct run_collective *collective)
 {
 	return collective->op == COLL_FLOWS;
+}
+
+/* What the machine may account for of a step. */
+static inline struct run_starved
+run_starved_of(const struct run *run, const struct run_step *step)
+{
+	return run->starved != NULL ? run->starved[step - run->steps] : (struct run_starved){ 0 };
+}
+
+/* spread_ns, waited_ns */
+static inline uint64_t
+run_spread_ps(const struct run_step *step)
+{
+	return step->spread_ns * UINT64_C(1000);
+}
+
+static inline uint64_t
+run_waited_ps(const struct run_step *step)
+{
+	return step->waited_ns * UINT64_C(1000);
 }
 
 /* A step of computation, without a message. */
@@ -311,7 +336,7 @@ uint64_t run_slow_after_ps(const struct run *run, const struct run_step *step);
 static inline bool
 run_varied(const struct run_step *step)
 {
-	return run_is_local(step) && step->spread_ps != 0 && step->long_ps == 0 &&
+	return run_is_local(step) && step->spread_ns != 0 && step->long_ps == 0 &&
 	       run_excess_ps(step) > (double)step->expect_ps * RUN_SLOW_PERCENT / 100;
 }
 

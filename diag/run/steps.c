@@ -268,7 +268,7 @@ run_slow_after_ps(const struct run *run, const struct run_step *step)
 	uint64_t trip_ps = run_is_flows(&run->collectives[step->collective]) ? step->base_rtt_ps : 0;
 
 	return step->expect_ps + step->expect_ps / 100 * RUN_SLOW_PERCENT + trip_ps + run->config.jitter_ps +
-	       step->spread_ps;
+	       run_spread_ps(step);
 }
 
 static void
@@ -285,7 +285,7 @@ take_report(struct run *run, struct run_step *step, const struct rec_step *rec)
 	step->rtt_min_ps = rec->rtt_min_ps;
 	step->rtt_mean_ps = rec->rtt_mean_ps;
 	step->rtt_samples = rec->rtt_samples;
-	step->waited_ps = rec->waited_ns * UINT64_C(1000);
+	step->waited_ns = rec->waited_ns;
 	step->start_ps = rec->start_ps;
 	step->end_ps = step->open ? run->end_ps : rec->end_ps;
 	if (!step->started)
@@ -316,11 +316,12 @@ fill_step(struct run *run, const struct evidence *ev, uint32_t i)
 		.peer = from->peer,
 		.channel = from->channel,
 		.host = from->host,
+		.prio = from->prio,
 		.bytes = from->bytes,
 		.ideal_ps = from->ideal_ps,
 		.expect_ps = from->expect_ps != 0 ? from->expect_ps : from->ideal_ps,
 		.base_rtt_ps = from->base_rtt_ps,
-		.spread_ps = from->spread_ns * UINT64_C(1000),
+		.spread_ns = from->spread_ns,
 		.first_dep = from->first_dep,
 		.ndeps = from->ndeps,
 		.waited_for = from->waited_for,

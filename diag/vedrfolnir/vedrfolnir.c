@@ -296,7 +296,7 @@ tolerance_ps(const struct run *run, const struct vedrfolnir *own, const struct r
 	for (uint32_t i = collective->first_step; i < collective->first_step + collective->nsteps; i++) {
 		if (own->steps[i].critical)
 			tolerance_ps += (double)run->steps[i].expect_ps * RUN_SLOW_PERCENT / 100 +
-					2 * (double)run->config.jitter_ps + (double)run->steps[i].spread_ps;
+					2 * (double)run->config.jitter_ps + (double)run_spread_ps(&run->steps[i]);
 	}
 	return tolerance_ps;
 }
@@ -531,6 +531,7 @@ vedrfolnir_diagnose(const struct evidence *evidence, const struct run *run, cons
 	struct cause_input in = { .causes = chosen->causes != NULL ? chosen->causes : causes,
 				  .ncauses = chosen->causes != NULL ? chosen->ncauses : ncauses,
 				  .ev = evidence,
+				  .run = run,
 				  .steps = run->steps,
 				  .nsteps = run->nsteps };
 	int rc;

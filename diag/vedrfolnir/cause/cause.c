@@ -192,17 +192,18 @@ double
 cause_machine_share(const struct cause_input *in, uint32_t step, const struct cause_finding *finding)
 {
 	const struct run_step *s = &in->steps[step];
+	const struct run_starved starved = run_starved_of(in->run, s);
 	const struct finding *out = &finding->out;
 	bool host = (out->type->traits & FINDING_OF_HOST) != 0 && (out->type->traits & FINDING_OF_SENDER) == 0;
 	bool timed = (out->type->traits & FINDING_BY_DEFAULT) != 0 ||
 		     ((out->type->traits & FINDING_OF_LOSS) != 0 && out->root_port == EV_NONE);
 
 	if (host)
-		return run_machine_share(finding->claimed_ps, (double)s->starved_ps, s->starved_unmeasured);
+		return run_machine_share(finding->claimed_ps, (double)starved.starved_ps, starved.starved_unmeasured);
 	if (!timed)
 		return 0;
-	return run_machine_share(fmin(finding->claimed_ps, cause_excess_ps(in, step)), (double)s->machine_ps,
-				 s->machine_unmeasured);
+	return run_machine_share(fmin(finding->claimed_ps, cause_excess_ps(in, step)), (double)starved.machine_ps,
+				 starved.machine_unmeasured);
 }
 
 uint64_t
@@ -238,7 +239,7 @@ cause_of_sender(struct cause_set *set, uint32_t step, double ps, uint32_t root_p
 			.node = s->host,
 			.flow = s->flow,
 			.ps = ps,
-			.of_ps = (double)s->waited_ps,
+			.of_ps = (double)run_waited_ps(s),
 		};
 	return finding;
 }

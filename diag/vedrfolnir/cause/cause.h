@@ -41,7 +41,8 @@ struct cause_input {
 	const struct cause *const *causes; /* [ncauses] that look */
 	uint32_t ncauses;
 	const struct evidence *ev;
-	const struct run_step *steps; /* same indices as ev->steps */
+	const struct run *run;
+	const struct run_step *steps; /* the run's; same indices as reports of evidence */
 	uint32_t nsteps;
 	const struct vedrfolnir_step *own; /* the same steps */
 	struct prov_graph *const *graphs;  /* [nsteps] NULL: the step was not slow, or nothing was reported */

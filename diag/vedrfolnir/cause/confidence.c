@@ -144,7 +144,7 @@ unfound_ps(const struct cause_set *set, uint32_t step, double lost_ps)
 
 	for (uint32_t i = 0; i < set->count && !found; i++)
 		found = merge_is(&set->findings[i].out, FINDING_OF_LOSS | FINDING_OF_HOLE | FINDING_OF_LOOP) ||
-			(set->findings[i].out.type == &cause_link_rate.type && s->waited_ps != 0 && s->naks == 0);
+			(set->findings[i].out.type == &cause_link_rate.type && s->waited_ns != 0 && s->naks == 0);
 	return found ? 0 : lost_ps;
 }
 

@@ -240,7 +240,7 @@ resent_early(const struct cause_input *in, uint32_t step)
 		ps[i] = evidence_ledger_ps(in->ev, step, i);
 	/* A timer with room for round trips is early where a link or a switch held the packets: as if they were lost. */
 	if (ps[LEDGER_NAK] + ps[LEDGER_TIMEOUT] != 0 ||
-	    (ps[LEDGER_EARLY] != 0 && s->waited_ps > ROCE_TIMER_ROUND_TRIPS * s->base_rtt_ps))
+	    (ps[LEDGER_EARLY] != 0 && run_waited_ps(s) > ROCE_TIMER_ROUND_TRIPS * s->base_rtt_ps))
 		return false;
 	return ps[LEDGER_EARLY] + ps[LEDGER_REORDERED] + ps[LEDGER_PEER] != 0;
 }

@@ -55,7 +55,7 @@ add(struct cause_set *set, uint32_t step, uint32_t port, const struct rates *rat
 	const struct evidence *ev = set->in->ev;
 	const struct run_step *s = &set->in->steps[step];
 	double longer = (double)ev->ports[port].rate_bps / (double)rates->lowest_bps;
-	double slower = longer * (s->waited_ps != 0 ? 1 : share) - 1;
+	double slower = longer * (s->waited_ns != 0 ? 1 : share) - 1;
 	double claimed_ps = fmin(fmin(cause_excess_ps(set->in, step), (double)s->ideal_ps * slower), rates->longer_ps);
 	struct cause_finding *finding = slower > 0 ? cause_add(set, port, NULL, 0, step) : NULL;
 

@@ -284,12 +284,12 @@ static uint64_t
 stood_still_ps(const struct cause_input *in, uint32_t step)
 {
 	const struct run_step *s = &in->steps[step];
-	bool acks = s->waited_ps != 0 && evidence_ledger_ps(in->ev, step, LEDGER_EARLY) != 0;
+	bool acks = s->waited_ns != 0 && evidence_ledger_ps(in->ev, step, LEDGER_EARLY) != 0;
 	uint64_t stood_ps =
 		evidence_ledger_ps(in->ev, step, LEDGER_TIMEOUT) + evidence_ledger_ps(in->ev, step, LEDGER_PEER);
 
 	if (stood_ps == 0 && !evidence_has_ledger(in->ev, step))
-		return acks ? evidence_ledger_ps(in->ev, step, LEDGER_LATE) : s->waited_ps;
+		return acks ? evidence_ledger_ps(in->ev, step, LEDGER_LATE) : run_waited_ps(s);
 	return stood_ps + (acks ? evidence_ledger_ps(in->ev, step, LEDGER_LATE) : 0);
 }
 
@@ -398,7 +398,7 @@ settle_step(struct cause_set *set, uint32_t step)
 		if (finding->out.nflows != 0)
 			memset(finding->out.flow_ps, 0, finding->out.nflows * sizeof(*finding->out.flow_ps));
 		if (merge_is(&finding->out, FINDING_OF_HOST) && !merge_is(&finding->out, FINDING_OF_SENDER))
-			finding->out.explained_ps = (double)run_host_own_ps(of);
+			finding->out.explained_ps = (double)run_host_own_ps(in->run, of);
 		else
 			claim(&s, i, lost_ps);
 		claim_rest(&s, i);

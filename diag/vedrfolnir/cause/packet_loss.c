@@ -155,7 +155,7 @@ add_somewhere(struct cause_set *set, uint32_t step)
 	bool sprayed = evidence_is_sprayed(set->in->ev, s->flow);
 	bool shown = passage.lost != 0 || (!sprayed && (passage.out_of_sequence != 0 || s->naks != 0));
 
-	if (!shown && (s->waited_ps != 0 || passage.duplicates != 0))
+	if (!shown && (s->waited_ns != 0 || passage.duplicates != 0))
 		set->in->unjudged->resends++;
 	else if (!sprayed)
 		add_path(set, step);

@@ -9,7 +9,7 @@ static void
 look(struct cause_set *set, uint32_t step)
 {
 	const struct run_step *s = &set->in->steps[step];
-	uint64_t host_ps = cause_host_ps(set->in, step);
+	uint64_t host_ps = cause_host_ps(set->in, step), starved_ps = run_starved_of(set->in->run, s).starved_ps;
 	struct cause_finding *finding;
 
 	if (host_ps == 0 || s->starved)
@@ -28,10 +28,10 @@ look(struct cause_set *set, uint32_t step)
 		finding->out.evidence.clauses[0] = s->long_ps > s->late_ps ? COMPUTED_LONG : COMPUTED_LATE;
 	if (finding->out.evidence.clauses[0] == COMPUTED_LONG)
 		finding->out.evidence.ps = (double)s->long_ps;
-	if (s->starved_ps == 0)
+	if (starved_ps == 0)
 		return;
 	finding->out.evidence.clauses[finding->out.evidence.nclauses++] = STARVED;
-	finding->out.evidence.of_ps = (double)s->starved_ps;
+	finding->out.evidence.of_ps = (double)starved_ps;
 }
 
 static const char *const clauses[] = {

@@ -24,7 +24,7 @@ is_below_rtt(const struct cause_input *in, uint32_t step)
 {
 	const struct run_step *s = &in->steps[step];
 
-	return s->waited_ps != 0 && s->waited_ps < s->base_rtt_ps && s->naks == 0 &&
+	return s->waited_ns != 0 && run_waited_ps(s) < s->base_rtt_ps && s->naks == 0 &&
 	       evidence_ledger_ps(in->ev, step, LEDGER_NAK) == 0;
 }
 
@@ -54,7 +54,7 @@ look(struct cause_set *set, uint32_t step)
 	struct cause_finding *finding;
 
 	/* a timer with room for round trips on an idle path is long enough: what made these longer is the cause */
-	if (s->waited_ps > ROCE_TIMER_ROUND_TRIPS * s->base_rtt_ps || had_sent_all(set->in, step))
+	if (run_waited_ps(s) > ROCE_TIMER_ROUND_TRIPS * s->base_rtt_ps || had_sent_all(set->in, step))
 		return;
 	finding = cause_of_sender(set, step, ps, EV_NONE, set->in->ev->nodes[s->host].name);
 	if (finding != NULL && below)

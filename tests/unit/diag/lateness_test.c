@@ -236,12 +236,12 @@ test_what_a_slow_step_lost(void **state)
 	records_end(&r, REC_END_COMPLETE, 200 * MS);
 	v = case_diagnose(&r);
 	assert_true(v->run.steps[5].slow); /* 14.25 ms */
-	assert_int_equal(v->run.steps[5].machine_ps, 16 * MS);
-	assert_true(run_is_machines(&v->run.steps[5]));
+	assert_int_equal(v->run.starved[5].machine_ps, 16 * MS);
+	assert_true(run_is_machines(&v->run, &v->run.steps[5]));
 	assert_true(v->run.steps[7].slow); /* 19.25 ms */
-	assert_int_equal(v->run.steps[7].machine_ps, 14 * MS);
-	assert_float_equal(v->run.steps[7].machine_unmeasured, 35.0 / 50, 1e-9);
-	assert_false(run_is_machines(&v->run.steps[7]));
+	assert_int_equal(v->run.starved[7].machine_ps, 14 * MS);
+	assert_float_equal(v->run.starved[7].machine_unmeasured, 35.0 / 50, 1e-9);
+	assert_false(run_is_machines(&v->run, &v->run.steps[7]));
 	facts = facts_of(v);
 	assert_non_null(facts_lateness(&facts, text, sizeof(text)));
 	assert_non_null(strstr(text, "17's processes waited for a processor for 9.000 ms of 200.000 ms (4 %)"));
