@@ -109,6 +109,31 @@ function node(model, index, [x, y], pitch, unmeasured) {
   return tip(shape, () => lines.join("\n"));
 }
 
+/* What depends on the shown collective: the path of its slowest flow, where the culprit was seen, and who was paused. */
+function drawCollective({model, collective}, {lines, halos, pauses}) {
+  const worst = model.collectives[collective], victim = worst ? victimFlow(model, collective) : -1;
+  const culprit = model.contributors.length > 0 ? model.contributors[0].flow_at : -1;
+  const least = PAUSED_SHARE * (worst ? worst.took_ns : 0);
+  const others = culprit >= 0 ? [...new Set(model.portsSeenOfFlow.get(culprit))] : [],
+        own = victim >= 0 ? model.flows[victim].path : [];
+  halos.replaceChildren(
+      ...others.filter((port) => lines[port]).map((port) => lineOf("halo other", lines[port][0], middle(...lines[port]))),
+      ...own.filter((port) => lines[port]).map((port) => lineOf("halo own", ...lines[port])));
+  pauses.replaceChildren();
+  model.ports.forEach((p, i) => {
+    if (!p.reported || p.reported.pause_ns <= least || !lines[i])
+      return;
+    const [x, y] = markAt(lines[i]);
+    pauses.append(
+        tip(stands(
+                svg("g", {class: "paused"}, svg("circle", {cx: x, cy: y, r: 6.5}),
+                    svg("path", {d: `M${x - 2} ${y - 3}v6m4 0v-6`})),
+                "port", i, `paused port ${p.name}`),
+            () => portTip(model, i)));
+  });
+  return {victim, culprit};
+}
+
 function drawing(store, tiers, width) {
   const {model} = store, widest = Math.max(1, ...tiers.tiers.map((t) => t.length));
   const wide = Math.max(width, LEAST_PITCH * widest), spot = new Map(), shapes = [],
@@ -116,12 +141,8 @@ function drawing(store, tiers, width) {
   for (const [index, at] of tiers.place)
     spot.set(index, [wide * at.share, MARGIN + TIER * (tiers.tiers.length - 1 - at.tier)]);
   const lines = linesOf(model, spot), most = largest(model.ports, (p) => (p.reported ? p.reported.bytes : 0), 0);
-  const worst = model.collectives[store.collective], victim = worst ? victimFlow(model, store.collective) : -1;
-  const culprit = model.contributors.length > 0 ? model.contributors[0].flow_at : -1;
-  for (const port of culprit >= 0 ? new Set(model.portsSeenOfFlow.get(culprit)) : [])
-    lines[port] && shapes.push(lineOf("halo other", lines[port][0], middle(...lines[port])));
-  for (const port of victim >= 0 ? model.flows[victim].path : [])
-    lines[port] && shapes.push(lineOf("halo own", ...lines[port]));
+  const halos = svg("g"), pauses = svg("g");
+  shapes.push(halos);
   lines.forEach(
       (line, i) => line &&
           shapes.push(
@@ -134,18 +155,7 @@ function drawing(store, tiers, width) {
   for (const [index, at] of spot)
     shapes.push(node(
         model, index, at, wide / tiers.tiers[tiers.place.get(index).tier].length, unmeasured.get(model.nodes[index].name)));
-  const least = PAUSED_SHARE * (worst ? worst.took_ns : 0);
-  model.ports.forEach((p, i) => {
-    if (!p.reported || p.reported.pause_ns <= least || !lines[i])
-      return;
-    const [x, y] = markAt(lines[i]);
-    shapes.push(
-        tip(stands(
-                svg("g", {class: "paused"}, svg("circle", {cx: x, cy: y, r: 6.5}),
-                    svg("path", {d: `M${x - 2} ${y - 3}v6m4 0v-6`})),
-                "port", i, `paused port ${p.name}`),
-            () => portTip(model, i)));
-  });
+  shapes.push(pauses);
   const silents = silentPorts(model).filter((silent) => lines[silent.port]);
   for (const silent of silents) {
     const line = lines[silent.port], spotted = markAt(line);
@@ -168,9 +178,10 @@ function drawing(store, tiers, width) {
   const height = 2 * MARGIN + TIER * Math.max(0, tiers.tiers.length - 1) + (turned && wide / widest >= 11 ? 34 : 0);
   return {
     image: image("fabric", wide, height, "The fabric and its ports", ...shapes),
+    lines,
+    halos,
+    pauses,
     most,
-    victim,
-    culprit,
     silents,
     unmeasured,
     probed
@@ -218,19 +229,24 @@ export function drawFabric(root, store) {
   const tiers = tiersOf(store.model, MOST_NODES), box = el("div", {class: "scroll"}), keys = el("p", {class: "legend"});
   const part = section(root, "fabric", "Fabric", box, keys);
   const again = roving(box);
-  const draw = () => {
-    const made = drawing(store, tiers, box.clientWidth);
-    box.replaceChildren(made.image);
-    keys.replaceChildren(...legend(store, tiers, made));
+  let made = null;
+  const show = () => {
+    const flows = drawCollective(store, made);
+    keys.replaceChildren(...legend(store, tiers, {...made, ...flows}));
     store.mark(box);
     recolor(store, box);
+  };
+  const draw = () => {
+    made = drawing(store, tiers, box.clientWidth);
+    box.replaceChildren(made.image);
+    show();
     again();
   };
   whenSized(box, draw);
   save(part, {csv: () => csv(store)});
   store.later((changed) => {
-    if (changed.collective)
-      draw();
+    if (changed.collective && made)
+      show();
     else if (changed.chosen)
       store.mark(box);
     if (changed.time)

@@ -133,6 +133,10 @@ export function drawWaiting(root, store) {
       return show(w);
     if (changed.chosen && store.chosen && store.chosen.kind === "step" && !boxOf(w, store.chosen.index))
       intoView(w, store.model.step(store.chosen.index));
-    return changed.chosen || changed.time ? redraw() : undefined;
+    if (changed.chosen)
+      store.mark(w.image);
+    if (changed.time)
+      markAway(w);
+    return undefined;
   });
 }
