@@ -182,6 +182,10 @@ def adds_up(browser, run, name):
     check(abs(sum(shares) - 100) < 0.051 * len(shares), f"{name}: and shares to all", shares)
     costs = {float(ms) for ms in re.findall(r"cost ([\d.]+) ms", browser.text("#findings ol"))}
     check(costs and costs <= set(parts), f"{name}: a finding's cost is its part", (costs, parts))
+    causes = [float(one.find_element(By.CSS_SELECTOR, "b").text) for one in browser.all("#budget li") if one.find_elements(By.CSS_SELECTOR, "button")
+              or "cause" in one.text]
+    check(f"By the time that they cost: {sum(causes):.3f} " in browser.text("#findings h3"), f"{name}: and its heading their sum",
+          (browser.text("#findings h3"), causes))
     unexplained = re.findall(r"([\d.]+) ms \([\d.]+ %\) is unexplained", browser.text("header"))
     check(all(float(ms) in parts for ms in unexplained), f"{name}: the headline's figures are the bar's", (unexplained, parts))
     rows = [[cell.text for cell in row.find_elements(By.CSS_SELECTOR, "th, td")] for row in browser.all("#between tbody tr")]

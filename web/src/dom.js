@@ -17,9 +17,9 @@ export const svg = (name, attributes, ...children) => make(document.createElemen
 
 const LONGEST_NAME = 40, LONGEST_PART = 20;
 
-/* Text in which no line breaks within a flow's name: a break before ">" would be one. */
+/* Text in which no line breaks within a flow's name (before ">" it may), within "0-2", or before a number's unit. */
 export const phrases = (text) =>
-    text.split(/(\S+->\S+)/)
+    text.split(/(\S+->\S+|\b\d+-\d+|\b\d[\d.,]* (?:%|[num]?s|[kMG]?B)(?!\w))/)
         .map((part, i) => (i % 2 === 1 && part.length <= LONGEST_NAME ? el("span", {class: "name"}, part) : part));
 
 /* The same where there is little room: a flow's name may break before its ports. */

@@ -75,8 +75,8 @@ function folded(store, summary, of) {
   return node;
 }
 
-/* Those that can be trusted, then the others: closed. @param room  how many may be open */
-function group(store, title, of, whole_ns, room) {
+/* Those that can be trusted, then the others: closed. @param whole  their time @param room  how many may be open */
+function group(store, title, of, whole, room) {
   const {model} = store, sure = of.filter((f) => f.confidence >= FOLDED), unsure = of.filter((f) => f.confidence < FOLDED);
   const shown = sure.slice(0, room), more = sure.slice(room);
   const cost = (list) => model.time.of(list.reduce((sum, f) => sum + f.explained_ns, 0));
@@ -85,7 +85,7 @@ function group(store, title, of, whole_ns, room) {
   return {
     shown: shown.length,
     nodes: [
-      el("h3", null, `${title}: ${model.time.of(whole_ns)}`), shown.length > 0 && ordered(store, shown),
+      el("h3", null, `${title}: ${whole} ${model.time.unit}`), shown.length > 0 && ordered(store, shown),
       more.length > 0 && folded(store, `${count(more.length)} more: ${cost(more)}`, more),
       unsure.length > 0 &&
           folded(store, `${many(unsure.length, "finding")} below ${FOLDED} confidence: ${cost(unsure)}`, unsure)
@@ -113,10 +113,10 @@ export function drawFindings(root, store) {
   if (costly.length + others.length === 0)
     return;
   store.tried = new Set(); /* lines of remedies */
-  const first = group(store, "By the time that they cost", costly, model.network.explained_ns, MOST);
+  const [explained, alone] = lossOf(model, model.time.unitNs, 3);
+  const first = group(store, "By the time that they cost", costly, explained, MOST);
   const second = group(
-      store, "Seen as well; leaving any one of these out alone would regain nothing", others,
-      model.network.without_effect_ns, MOST - first.shown);
+      store, "Seen as well; leaving any one of these out alone would regain nothing", others, alone, MOST - first.shown);
   const node = section(
       root, "findings", "Root causes", ...first.nodes.filter(Boolean), ...second.nodes.filter(Boolean),
       el("p", {class: "legend"}, unexplained(model),
