@@ -2,6 +2,7 @@
 /* rocelab query: one statement on a run's store. */
 #include <argp.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/command.h"
 #include "cli/store/tables.h"
@@ -50,7 +51,8 @@ parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (query->sql == NULL && !query->tables)
-			args_error(state, "give the folder of a run, and a statement in quotes");
+			args_error(state,
+				   "give the folder of a run, and a statement in quotes; --tables has tables and columns");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -105,6 +107,7 @@ command_query(int argc, char **argv)
 	sqlite3_finalize(stmt);
 	sqlite3_close(db);
 	if (err.text[0] != '\0')
-		log_error("%s", err.text);
+		log_error("%s%s", err.text,
+			  strncmp(err.text, "no such ", 8) == 0 ? "; rocelab query --tables has tables and columns" : "");
 	return ret == 0 ? EXIT_DONE : EXIT_USAGE;
 }

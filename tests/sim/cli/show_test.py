@@ -161,6 +161,7 @@ def shown():
                        (("show", "meteors"), "there are: interfaces counters, "), (("show", "ecn", "--at", "1ms"), "no series"),
                        (("show", "pfc", "counters", run.dir, "--port", "l9"), "no such port"),
                        (("show", "pfc", "counters", "/nowhere"), "run.sqlite"), (("query", run.dir, "SELEKT"), "syntax error"),
+                       (("query", run.dir, "SELECT * FROM meteors"), "no such table: meteors; rocelab query --tables has"),
                        (("query", run.dir, "DROP TABLE run"), "not changed"), (("query", run.dir), "give the folder")):
         done = command(ROCELAB, *args, expect=2)
         check(text in done.stderr, f"refused: {' '.join(map(str, args[:3]))}", done.stderr)
