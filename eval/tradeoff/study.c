@@ -220,9 +220,12 @@ make_families(struct tradeoff *study, struct err *err)
 	return ret;
 }
 
-/* Results are of these keys: others have another folder. */
+/*
+ * Results are of these keys: others have another folder.
+ * @param begins  runs follow, and the folder is theirs
+ */
 static int
-check_folder(const struct tradeoff *study, struct err *err)
+check_folder(const struct tradeoff *study, bool begins, struct err *err)
 {
 	json_t *sets = json_array(), *is, *was;
 	char path[PATH_MAX];
@@ -238,7 +241,7 @@ check_folder(const struct tradeoff *study, struct err *err)
 			      "%s: the results there are of other --set, --scale or --no-times; ask for the same, or give "
 			      "another --out",
 			      study->dir);
-	else if (was == NULL)
+	else if (was == NULL && begins)
 		ret = output_json(json_incref(is), study->dir, "study.json", err);
 	json_decref(is);
 	json_decref(was);
@@ -303,7 +306,26 @@ system_keys(const struct tradeoff_case *c, const struct tradeoff_policy *policy,
 	return with != NULL ? 0 : -EINVAL;
 }
 
-/* Does every policy run in every scenario? Checked before anything runs. */
+/* Loads a case with the keys beside a detection policy. @return 0 or -EINVAL with err set */
+static int
+check_variant(const struct tradeoff *study, const struct tradeoff_case *c, const struct tradeoff_policy *policy,
+	      struct err *err)
+{
+	struct scenario_options options = { .path = c->scenario };
+	struct scenario *scenario;
+	struct variant_sets sets;
+	int ret = variant_sets(policy->detection, &sets, err);
+
+	for (size_t i = 0; i < study->nsets; i++)
+		options.sets[options.nsets++] = study->sets[i];
+	for (uint32_t i = 0; ret == 0 && i < sets.count; i++)
+		options.sets[options.nsets++] = sets.text[i];
+	scenario = ret == 0 ? scenario_load(&options, err) : NULL;
+	scenario_destroy(scenario);
+	return scenario != NULL ? 0 : -EINVAL;
+}
+
+/* Does every policy run in every case? Checked before anything runs under it. */
 static int
 check_policies(const struct tradeoff *study, struct err *err)
 {
@@ -312,8 +334,13 @@ check_policies(const struct tradeoff *study, struct err *err)
 			const struct tradeoff_policy *policy = &study->policies[p];
 			struct err why = { 0 };
 			struct system_sets sets;
+			int ret = 0;
 
-			if (policy->system != NULL && system_keys(&study->cases[i], policy, &sets, &why) < 0)
+			if (policy->system != NULL)
+				ret = system_keys(&study->cases[i], policy, &sets, &why);
+			else if (policy->detection != NULL && strchr(policy->detection, '+') != NULL)
+				ret = check_variant(study, &study->cases[i], policy, &why);
+			if (ret < 0)
 				return err_set(err, -EINVAL, "--policy %s cannot run in %s: %s", policy->name,
 					       study->cases[i].input->name, why.text);
 		}
@@ -517,6 +544,8 @@ make_cases(struct tradeoff *study, struct err *err)
 		ret = check_policies(study, err);
 	if (ret == 0 && study->ncases != 0)
 		ret = order_all(study, err);
+	if (ret == 0)
+		ret = check_folder(study, true, err);
 	snprintf(path, sizeof(path), "%s/reruns.sqlite", study->dir);
 	if (ret == 0) {
 		study->store = rerun_store_open(path, " telemetry trade-off", err);
@@ -526,7 +555,9 @@ make_cases(struct tradeoff *study, struct err *err)
 		ret = reruns_run(
 			&(struct reruns){ study->store, study->reruns, study->nreruns, study->jobs, study->shard, true },
 			err);
-	return ret == 0 ? make_families(study, err) : ret;
+	if (ret == 0)
+		ret = make_families(study, err);
+	return ret == 0 ? check_policies(study, err) : ret;
 }
 
 int
@@ -536,7 +567,7 @@ tradeoff_run(struct tradeoff *study, struct err *err)
 	int ret = check_families(study, err);
 
 	if (ret == 0)
-		ret = check_folder(study, err);
+		ret = check_folder(study, false, err);
 	study->cases = calloc(most, sizeof(*study->cases));
 	study->reruns = calloc(most, sizeof(*study->reruns));
 	if (study->cases == NULL || study->reruns == NULL)

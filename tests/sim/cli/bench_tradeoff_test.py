@@ -62,10 +62,16 @@ check(results[1].stat().st_mtime_ns == kept, "and finished runs were not made ag
 table = command(*BENCH, *ARGS[:-1]).stdout
 check("full-polling" in table and "No policy has fewer right verdicts" in table, "a table for people", table)
 
-# What cannot run is refused before anything runs.
+# What cannot run is refused before anything runs, and leaves nothing that a right command is refused for.
+refused = scratch() / "refused"
 for args, words in (((CASE, "--policy", "vedrfolner", "--out", out), "no detection policy"),
                     ((CASE, "--budget", "much", "--out", out), "much"),
                     ((CASE, "--set", "host.cc=none", "--out", out), "other --set"),
+                    ((CASE, "--policy", "vedrfolnir+meteors=1", "--out", out), "detection.meteors: unknown key"),
+                    (("contention", "--scale", 0.01, "--seeds", 1, "--policy", "vedrfolnir+meteors=1", "--out", scratch() / "key"),
+                     "detection.meteors: unknown key"),
+                    ((CASE, "--set", "meteors=1", "--out", refused), "unknown key"),
+                    ((CASE, "--set", "meteors=2", "--out", refused), "unknown key"),
                     (("contention", "--policy", "flowpulse", "--out", scratch() / "family"), "judge of family"),
                     (("no-such.cfg", "--out", out), "no family"),
                     ((CASE, "--policy", "./no-such", "--out", out), "no-such")):
