@@ -102,6 +102,12 @@ class Browser:
                 'buttons': 0, 'clickCount': 1})
         self.settle()
 
+    def cpu_ms(self):
+        """Processor time that the page's thread has taken."""
+        self.driver.execute_cdp_cmd('Performance.enable', {'timeDomain': 'threadTicks'})
+        metrics = self.driver.execute_cdp_cmd('Performance.getMetrics', {})['metrics']
+        return 1e3 * next(metric['value'] for metric in metrics if metric['name'] == 'TaskDuration')
+
     def press(self, selector, *keys):
         for key in keys:
             self.one(selector).send_keys(key)
