@@ -10,7 +10,7 @@ int run_fill_steps(struct run *run, const struct evidence *ev, struct err *err);
 /* Its parts: collectives by job and iteration, without the facts from steps; that of iterations; ranks. */
 int run_fill_jobs(struct run *run, const struct evidence *ev, struct err *err);
 void run_sum_up_iterations(struct run *run);
-int run_fill_ranks(struct run *run, struct err *err);
+int run_fill_ranks(struct run *run, const struct evidence *ev, struct err *err);
 /* The machine's lateness, and the part of steps that it may explain. */
 int run_fill_lateness(struct run *run, const struct evidence *ev, struct err *err);
 /* Overhead and completeness. */

@@ -485,11 +485,11 @@ run_sum_up_iterations(struct run *run)
 	}
 }
 
-/* @param sends  else it receives: its sender knows of that when the ACK is back */
+/* @param ack_ps  how long before its end it may have had what it waits for: 0 if it sends */
 static void
-take_part(struct run_rank *rank, const struct run_step *step, bool sends)
+take_part(struct run_rank *rank, const struct run_step *step, uint64_t ack_ps)
 {
-	uint64_t earliest_ps = step->end_ps - (sends ? 0 : min_u64(step->end_ps, step->base_rtt_ps));
+	uint64_t earliest_ps = step->end_ps - min_u64(step->end_ps, ack_ps);
 
 	rank->part = true;
 	if (!step->reported || step->open) {
@@ -501,7 +501,7 @@ take_part(struct run_rank *rank, const struct run_step *step, bool sends)
 }
 
 int
-run_fill_ranks(struct run *run, struct err *err)
+run_fill_ranks(struct run *run, const struct evidence *ev, struct err *err)
 {
 	uint64_t count = 0;
 
@@ -522,8 +522,10 @@ run_fill_ranks(struct run *run, struct err *err)
 
 		if (coll->nranks == 0)
 			continue;
-		take_part(&run->ranks[coll->first_rank + step->rank], step, true);
-		take_part(&run->ranks[coll->first_rank + step->peer], step, false);
+		take_part(&run->ranks[coll->first_rank + step->rank], step, 0);
+		/* who receives it has it before its sender knows: by a round trip on an idle path, and by what is late of ACKs */
+		take_part(&run->ranks[coll->first_rank + step->peer], step,
+			  step->base_rtt_ps + evidence_ledger_ps(ev, i, LEDGER_LATE));
 	}
 	return 0;
 }

@@ -101,7 +101,7 @@ struct run_collective {
 struct run_rank {
 	bool part;        /* it sends, receives or computes */
 	uint64_t done_ps; /* all sent and received, without a part: could begin; RUN_UNKNOWN: open, or not reported */
-	/* The same, if its message arrived a base RTT before its sender knew. */
+	/* The same, if its message arrived a base RTT, and what its ACKs were late by, before its sender knew. */
 	uint64_t earliest_ps;
 };
 

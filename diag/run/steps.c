@@ -386,7 +386,7 @@ run_fill_steps(struct run *run, const struct evidence *ev, struct err *err)
 	for (uint32_t c = 0; c < run->ncollectives; c++)
 		sum_up(run, &run->collectives[c]);
 	run_sum_up_iterations(run);
-	rc = run_fill_ranks(run, err);
+	rc = run_fill_ranks(run, ev, err);
 	if (rc == 0)
 		late_fill(run);
 	return rc;

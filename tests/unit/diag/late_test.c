@@ -41,7 +41,7 @@ fabric(struct records *r)
 }
 
 static void
-step(struct records *r, uint32_t iteration, uint32_t rank, uint64_t start_ps, uint64_t end_ps)
+put_step(struct records *r, uint32_t iteration, uint32_t rank, uint64_t start_ps, uint64_t end_ps, uint64_t late_ps)
 {
 	struct rec_step rec = { .collective = 5,
 				.iteration = iteration,
@@ -51,9 +51,16 @@ step(struct records *r, uint32_t iteration, uint32_t rank, uint64_t start_ps, ui
 				.bytes = 1000,
 				.acked_bytes = 1000,
 				.start_ps = start_ps,
-				.end_ps = end_ps };
+				.end_ps = end_ps,
+				.late_ps = late_ps };
 
 	RECORDS_PUT(r, rec, REC_STEP, rank ? H18 : H17, end_ps);
+}
+
+static void
+step(struct records *r, uint32_t iteration, uint32_t rank, uint64_t start_ps, uint64_t end_ps)
+{
+	put_step(r, iteration, rank, start_ps, end_ps, 0);
 }
 
 /* Ends: 31 ms and 50 ms; then each rank starts when asked. @return how late the two ranks are */
@@ -221,6 +228,27 @@ test_little_pause(void **state)
 	second_starts(50 * MS + 3, 50 * MS, 3, 0);
 }
 
+/* ACKs that queues or longer paths made late: the message was there earlier by as much. */
+static void
+test_little_pause_after_late_acks(void **state)
+{
+	for (uint64_t late_ps = 0; late_ps <= 7; late_ps += 7) {
+		struct records r;
+		struct verdict *v;
+
+		fabric(&r);
+		step(&r, 0, 0, 0, 31 * MS);
+		put_step(&r, 0, 1, 0, 50 * MS, late_ps);
+		step(&r, 1, 0, 50 * MS, 50 * MS + EXPECT);
+		step(&r, 1, 1, 50 * MS + RTT + 7, 50 * MS + RTT + 7 + EXPECT);
+		records_end(&r, REC_END_COMPLETE, 200 * MS);
+		v = case_diagnose(&r);
+		assert_int_equal(v->run.steps[7].late_ps, 7 - late_ps);
+		verdict_destroy(v);
+		records_fini(&r);
+	}
+}
+
 /* Steps that take less than a base RTT: what 17 received may have been there at any time before. */
 static void
 test_pause_after_short_steps(void **state)
@@ -276,9 +304,13 @@ test_what_never_began(void **state)
 UNIT_TEST(late)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_next_iteration),   cmocka_unit_test(test_unknown),
-		cmocka_unit_test(test_first_iteration),  cmocka_unit_test(test_little),
-		cmocka_unit_test(test_little_pause),     cmocka_unit_test(test_pause_after_short_steps),
+		cmocka_unit_test(test_next_iteration),
+		cmocka_unit_test(test_unknown),
+		cmocka_unit_test(test_first_iteration),
+		cmocka_unit_test(test_little),
+		cmocka_unit_test(test_little_pause),
+		cmocka_unit_test(test_pause_after_short_steps),
+		cmocka_unit_test(test_little_pause_after_late_acks),
 		cmocka_unit_test(test_what_never_began),
 	};
 
