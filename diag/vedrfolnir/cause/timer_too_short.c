@@ -41,7 +41,7 @@ had_sent_all(const struct cause_input *in, uint32_t step)
 
 	for (size_t i = 0; i < ARRAY_LEN(sending); i++)
 		sent_ps += evidence_ledger_ps(in->ev, step, sending[i]);
-	return sent_ps <= in->steps[step].waited_ps;
+	return sent_ps <= run_waited_ps(&in->steps[step]);
 }
 
 static void

@@ -461,7 +461,7 @@ test_reset_connections(void **state)
 	assert_int_equal(write(fds[1], "x", 1), 1);
 	close(fds[0]); /* with a byte that was not read */
 	evidence_init(&ev);
-	if (stream_read_fd(fds[1], &ev, &err) != 0)
+	if (stream_read_fd(fds[1], &ev, NULL, &err) != 0)
 		fail_msg("%s", err.text);
 	assert_int_equal(ev.nnodes, 3);
 	assert_false(ev.ended);
@@ -618,7 +618,7 @@ test_interrupted(void **state)
 	late.to = fds[1];
 	assert_int_equal(pthread_create(&late.peer.thread, NULL, interrupt_and_write, &late), 0);
 	evidence_init(&ev);
-	if (stream_read_fd(fds[0], &ev, &err) != 0)
+	if (stream_read_fd(fds[0], &ev, NULL, &err) != 0)
 		fail_msg("%s", err.text);
 	pthread_join(late.peer.thread, NULL);
 	assert_int_equal(ev.nnodes, 3);
