@@ -2,7 +2,8 @@
 """Runs the programs as a person would and looks at what they leave behind.
 
 Environment, set by meson: ROCELAB_BUILD (build directory), ROCELAB_SOURCE (repository), ROCELAB_SANITIZED=1 for a build
-with sanitizers, whose runs tests cut down. A test prints "ok NAME" per check and exits non-zero at the first that fails.
+with sanitizers, whose runs tests cut down, ROCELAB_REPEATS=1 for a test that such a build leaves to a long run. A test
+prints "ok NAME" per check and exits non-zero at the first that fails.
 """
 import csv
 import json
@@ -61,6 +62,10 @@ def for_long_run(what):
     """Ends the test here in a short run."""
     if not long_run(what):
         skip("scripts/test --long runs it")
+
+
+if SANITIZED and os.environ.get("ROCELAB_REPEATS", "") == "1":
+    for_long_run("under sanitizers")
 
 
 def cpus():
