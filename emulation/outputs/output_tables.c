@@ -40,7 +40,7 @@ write_step(const struct emulation *emulation, const struct step_row *row, FILE *
 {
 	static const struct flow none; /* a local step's */
 	const struct flow *flow = row->flow != PLAN_NONE ? &emulation->scenario->plan->flows.flows[row->flow] : &none;
-	uint64_t end_ps = row->end_ps != 0 ? row->end_ps : emulation->fabric->window.end_ps;
+	uint64_t end_ps = row->open ? emulation->fabric->window.end_ps : row->end_ps;
 
 	write_name(row, file);
 	fprintf(file, "%s,%s,%u,%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64,

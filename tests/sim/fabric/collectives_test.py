@@ -3,6 +3,7 @@
 """Every operation by every algorithm that has it, with real data, over three iterations: no element is wrong, and one lcore
 and two come to the same digest."""
 import itertools
+import sqlite3
 
 from harness import ROCELAB, SANITIZED, Run, check, command, cpus, scenario_file, scratch
 from pairs import PAIRS, more, names
@@ -48,6 +49,14 @@ for op, algorithm in itertools.product(sorted(ops), sorted(algorithms)):
 check(served == {(op, algorithm) for op, by in PAIRS.items() for algorithm in by}, "pairs.py has them all", served)
 check({op for op, _ in served} == ops, "every operation has an algorithm", served)
 check({algorithm for _, algorithm in served} == algorithms, "every algorithm has an operation", served)
+
+# What a rank copies to itself takes no time, at 0 neither. The other steps end when their last ACK is there.
+done = run("alltoallv", "pairwise", 65536, "int32")
+own = [step for step in done.steps() if step["src"] == step["dst"]]
+check(any(step["start_ns"] == "0" for step in own) and {step["duration_ns"] for step in own} == {"0"},
+      "a rank's own part takes no time", own)
+ended = sqlite3.connect(done.dir / "run.sqlite").execute("SELECT count(end_ns) = count(*) FROM steps").fetchone()
+check(ended == (1,), "in the store, too, all steps have ended", ended)
 
 # Few ranks, odd ones, and as few elements as will do, in blocks that are not alike.
 few = (("allreduce", "ring"), ("alltoall", "linear"), ("reduce", "binomial-tree"), ("allgather", "binomial-tree"),
