@@ -313,6 +313,7 @@ diagnose(struct options *options, struct evidence *ev, struct err *err)
 
 	ask_others(options, &others);
 	rc = verdict_build(ev, options->asked, options->nasked, &verdict, err);
+	evidence_fini(ev); /* the verdict points at none of it, and the page takes room */
 	if (rc == 0 && options->times)
 		rc = add_times(options, verdict, err);
 	if (rc == 0 && options->costs != NULL)

@@ -519,6 +519,7 @@ evidence_init(struct evidence *ev)
 void
 evidence_fini(struct evidence *ev)
 {
+	evidence_release_steps(ev);
 	for (size_t i = 0; i < RECORD_KINDS; i++) {
 		if (vec_of[i] != 0)
 			free(((struct ev_vec *)((char *)ev + vec_of[i]))->data);
@@ -546,7 +547,6 @@ evidence_fini(struct evidence *ev)
 	free(ev->places);
 	free(ev->report_of);
 	free(ev->first_steps);
-	evidence_release_steps(ev);
 	memset(ev, 0, sizeof(*ev));
 }
 
@@ -555,6 +555,8 @@ evidence_release_steps(struct evidence *ev)
 {
 	free(ev->steps);
 	free(ev->deps);
+	free(ev->notifies.data);
+	ev->notifies = (struct ev_vec){ NULL, 0, 0 };
 	ev->steps = NULL;
 	ev->deps = NULL;
 }
@@ -679,6 +681,27 @@ cmp_sent(const void *pa, const void *pb)
 	return a->time_ps < b->time_ps ? -1 : a->time_ps > b->time_ps;
 }
 
+/* Of NOTIFY records, in order, keeps what is asked for: there may be one a step. */
+static int
+pack_notifies(struct evidence *ev, struct err *err)
+{
+	struct ev_notify *to = ev->notifies.data;
+	void *less;
+
+	for (uint32_t i = 0; i < ev->notifies.count; i++) {
+		const struct rec_notify *rec = EV_AT(ev->notifies, struct rec_notify, i);
+		struct ev_notify notify = { rec->hdr.time_ps, rec->hdr.node, rec->detections };
+
+		to[i] = notify; /* behind no record that is still to be read */
+	}
+	ev->notifies.cap = ev->notifies.count;
+	less = realloc(to, (ev->notifies.count + (size_t)1) * sizeof(*to));
+	if (less == NULL)
+		return err_set(err, -ENOMEM, "out of memory for %u notifications", ev->notifies.count);
+	ev->notifies.data = less;
+	return 0;
+}
+
 int
 evidence_finish(struct evidence *ev, struct err *err)
 {
@@ -692,6 +715,8 @@ evidence_finish(struct evidence *ev, struct err *err)
 		rc = evidence_sort_states(&ev->states, err);
 	if (rc == 0)
 		rc = evidence_sort_flow_states(&ev->flow_states, err);
+	if (rc == 0)
+		rc = pack_notifies(ev, err);
 	if (ev->sent.count > 1)
 		qsort(ev->sent.data, ev->sent.count, sizeof(struct ev_sent), cmp_sent);
 	if (rc == 0)

@@ -32,6 +32,12 @@ struct ev_node {
 	uint32_t first_port, nports;
 };
 
+/* Of a NOTIFY record. */
+struct ev_notify {
+	uint64_t time_ps;
+	uint32_t node, detections;
+};
+
 /* Telemetry bytes that arrived with one time stamp, rows replaced later included. */
 struct ev_sent {
 	uint64_t time_ps, bytes;
@@ -140,7 +146,8 @@ struct evidence {
 	struct ev_vec schedule;    /* empty after evidence_finish(): steps have it */
 	struct ev_vec reports;     /* uint32_t: of steps, packed, in the order of the stream */
 	struct ev_vec collectives; /* at last by (job, iteration, id) */
-	struct ev_vec triggers, notifies, polls, drops, passages, gaps;
+	struct ev_vec triggers, polls, drops, passages, gaps;
+	struct ev_vec notifies;   /* after evidence_finish() struct ev_notify */
 	struct ev_vec watchdogs;  /* events of PFC watchdogs */
 	struct ev_vec link_rates; /* of ports, since then */
 	struct ev_vec flows_seen; /* by port and flow */
@@ -217,7 +224,9 @@ int evidence_add(struct evidence *ev, const struct rec_hdr *rec, struct err *err
  */
 int evidence_finish(struct evidence *ev, struct err *err);
 
-/* A run has the steps and what they wait for (diag/run/run.h): of millions of them they are not kept twice. */
+/*
+ * A run has the steps, what they wait for, and notifications (diag/run/run.h): of millions of them they are not kept twice.
+ */
 void evidence_release_steps(struct evidence *ev);
 
 /* @return global port id, EV_NONE if there is no such port */

@@ -142,13 +142,13 @@ page_detections(const struct verdict *v)
 static json_int_t
 notification_time(const struct verdict *v, uint32_t i)
 {
-	return (json_int_t)(v->run.notifications[i].hdr.time_ps / PS_PER_NS);
+	return (json_int_t)(v->run.notifications[i].time_ps / PS_PER_NS);
 }
 
 static json_int_t
 notification_from(const struct verdict *v, uint32_t i)
 {
-	return page_index(v->run.notifications[i].hdr.node);
+	return page_index(v->run.notifications[i].node);
 }
 
 static json_int_t

@@ -66,10 +66,8 @@ extern const struct diagnoser_file vedrfolnir_files[VEDRFOLNIR_FILES]; /* both g
 
 /* Both graphs for Graphviz. */
 
-#define DOT_MAX_STEPS 20000 /* about 6 MB; Graphviz lays out no more of them */
-
 /*
- * waiting.dot: one cluster an iteration; pruned parts grey, the critical path bold. Of iterations beyond DOT_MAX_STEPS
+ * waiting.dot: one cluster an iteration; pruned parts grey, the critical path bold. Of iterations beyond WAITING_DRAWN_STEPS
  * steps there is only the critical path, as far as all of these have as many steps at most. @return 0 or -EIO
  */
 int dot_write_waiting(const struct verdict *v, FILE *to);

@@ -129,7 +129,7 @@ int
 dot_write_waiting(const struct verdict *v, FILE *to)
 {
 	struct facts facts = facts_of(v);
-	struct room room = { DOT_MAX_STEPS, DOT_MAX_STEPS };
+	struct room room = { WAITING_DRAWN_STEPS, WAITING_DRAWN_STEPS };
 
 	fprintf(to, "// An arrow leads from what waited to what it waited for.\n"
 		    "digraph waiting {\n"

@@ -269,12 +269,17 @@ fill_events(struct run *run, const struct evidence *ev, struct err *err)
 {
 	run->detections = run_alloc(ev->triggers.count, sizeof(*run->detections), err);
 	run->polls = run_alloc(ev->polls.count, sizeof(*run->polls), err);
-	if (run->detections == NULL || run->polls == NULL)
+	run->notifications = run_alloc(ev->notifies.count, sizeof(*run->notifications), err);
+	if (run->detections == NULL || run->polls == NULL || run->notifications == NULL)
 		return -ENOMEM;
 	run->ndetections = ev->triggers.count;
 	run->npolls = ev->polls.count;
-	run->notifications = ev->notifies.data;
 	run->nnotifications = ev->notifies.count;
+	for (uint32_t i = 0; i < ev->notifies.count; i++) {
+		const struct ev_notify *from = EV_AT(ev->notifies, struct ev_notify, i);
+
+		run->notifications[i] = (struct run_notification){ from->time_ps, from->node, from->detections };
+	}
 	fill_detections(run, ev);
 	fill_polls(run, ev);
 	return 0;
@@ -314,6 +319,7 @@ run_fini(struct run *run)
 	free(run->depends);
 	free(run->detections);
 	free(run->polls);
+	free(run->notifications);
 	free(run->late_records);
 	free(run->lateness);
 	free(run->overhead.kinds);

@@ -180,6 +180,12 @@ struct run_poll {
 	bool out_paused;
 };
 
+/* A host handed detections over to the host that waits for its step. */
+struct run_notification {
+	uint64_t time_ps;
+	uint32_t node, detections;
+};
+
 /* ---- real time ---- */
 
 /* An lcore, a host with its own kernel, or the windows of a partition of the fabric: how late it was in the whole run. */
@@ -272,7 +278,7 @@ struct run {
 	uint32_t ndetections;
 	struct run_poll *polls;
 	uint32_t npolls;
-	const struct rec_notify *notifications; /* the evidence's */
+	struct run_notification *notifications;
 	uint32_t nnotifications;
 	struct rec_lateness *late_records; /* by source and time; none in virtual time */
 	struct run_lateness *lateness;     /* lcores, hosts, windows */

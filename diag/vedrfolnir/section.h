@@ -47,11 +47,14 @@ struct waiting_edge {
 #define WGRAPH_START(i) (2 * (i))
 #define WGRAPH_END(i) (2 * (i) + 1)
 
+/* Steps of graphs that are drawn whole: about 6 MB; Graphviz lays out no more of them. */
+#define WAITING_DRAWN_STEPS 20000
+
 /* One per iteration of a job (same index as run.iterations). */
 struct waiting_graph {
 	struct waiting_vertex *vertices;
 	uint32_t nvertices;
-	struct waiting_edge *edges;
+	struct waiting_edge *edges; /* of more than WAITING_DRAWN_STEPS steps the critical ones */
 	uint32_t nedges;
 	uint32_t *path; /* critical path: indices into run.steps in order of time; the last may be open */
 	uint32_t npath;

@@ -21,17 +21,16 @@
 
 /* A started step, or a rank's part in a collective, which ends with the last node that it waits for. */
 struct replay_node {
-	double end_ps;  /* as it was */
-	double took_ps; /* of it, after the last that it waited for; from time 0 if it waited for none */
-	uint32_t first_on, non;
-	uint32_t last; /* of the latest replay: for which it waited to the last; RUN_NONE: for none */
-	double replayed_ps;
-	double less_ps; /* set by the caller: the reduction of its time */
+	double took_ps;     /* after the last that it waited for; from time 0 if it waited for none */
+	double replayed_ps; /* its end in the latest replay; before the first, as it was */
+	uint32_t first_on;  /* those that it waits for are up to the next one's first */
+	uint32_t last;      /* of the latest replay: for which it waited to the last; RUN_NONE: for none */
+	double less_ps;     /* set by the caller: the reduction of its time */
 };
 
 /* Each node is behind all nodes that it waits for: a replay goes through memory in order. */
 struct replay_graph {
-	struct replay_node *nodes; /* [nnodes] */
+	struct replay_node *nodes; /* [nnodes + 1] */
 	uint32_t nnodes, first_step;
 	uint32_t *on; /* [non] node by node: the nodes that they wait for */
 	uint32_t non;
@@ -193,18 +192,17 @@ lay_out(struct build *b)
 		g->at[b->order[i]] = i;
 	for (uint32_t e = 0; e < b->nedges; e++)
 		if (g->at[b->edges[e].node] != RUN_NONE)
-			g->nodes[g->at[b->edges[e].node]].non++;
-	for (uint32_t i = 0; i < g->nnodes; i++) {
-		g->nodes[i].first_on = at;
-		at += g->nodes[i].non;
-		g->nodes[i].non = 0;
+			g->nodes[g->at[b->edges[e].node]].first_on++;
+	for (uint32_t i = 0; i <= g->nnodes; i++) {
+		at += g->nodes[i].first_on;
+		g->nodes[i].first_on = at; /* its end, until they are there */
 	}
 	g->non = at;
-	for (uint32_t e = 0; e < b->nedges; e++) {
+	for (uint32_t e = b->nedges; e-- > 0;) {
 		uint32_t to = g->at[b->edges[e].node];
 
 		if (to != RUN_NONE)
-			g->on[g->nodes[to].first_on + g->nodes[to].non++] = g->at[b->edges[e].on];
+			g->on[--g->nodes[to].first_on] = g->at[b->edges[e].on];
 	}
 	return 0;
 }
@@ -214,8 +212,8 @@ latest_ps(const struct replay_graph *g, const struct replay_node *node)
 {
 	double latest_ps = 0;
 
-	for (uint32_t i = node->first_on; i < node->first_on + node->non; i++)
-		latest_ps = fmax(latest_ps, g->nodes[g->on[i]].end_ps);
+	for (uint32_t i = node->first_on; i < node[1].first_on; i++)
+		latest_ps = fmax(latest_ps, g->nodes[g->on[i]].replayed_ps);
 	return latest_ps;
 }
 
@@ -232,10 +230,10 @@ time_nodes(const struct build *b)
 		const struct run_rank *rank = n >= b->nsteps ? &b->run->ranks[b->first_rank + n - b->nsteps] : NULL;
 
 		if (rank == NULL)
-			node->end_ps = (double)b->run->steps[g->first_step + n].end_ps;
+			node->replayed_ps = (double)b->run->steps[g->first_step + n].end_ps;
 		else
-			node->end_ps = rank->part || rank->done_ps == RUN_UNKNOWN ? ready_ps : (double)rank->done_ps;
-		node->took_ps = node->end_ps - ready_ps;
+			node->replayed_ps = rank->part || rank->done_ps == RUN_UNKNOWN ? ready_ps : (double)rank->done_ps;
+		node->took_ps = node->replayed_ps - ready_ps;
 	}
 }
 
@@ -300,7 +298,7 @@ replay_graph_end_ps(struct replay_graph *graph, uint32_t *last)
 		double ready_ps = 0;
 
 		node->last = RUN_NONE;
-		for (uint32_t e = node->first_on; e < node->first_on + node->non; e++) {
+		for (uint32_t e = node->first_on; e < node[1].first_on; e++) {
 			const struct replay_node *on = &graph->nodes[graph->on[e]];
 
 			if (node->last != RUN_NONE && on->replayed_ps <= ready_ps)

@@ -24,6 +24,7 @@ static void find_stuck(struct build *b, uint32_t *mark);
 static void add_last_edges(struct build *b);
 static void prune(struct build *b, uint32_t *indegree, uint32_t *work);
 static void walk_path(struct build *b);
+static void keep_path(struct waiting_graph *w);
 
 int
 wgraph_build(const struct run_step *steps, uint32_t first, uint32_t count, struct waiting_graph *waiting, struct err *err)
@@ -37,7 +38,7 @@ wgraph_build(const struct run_step *steps, uint32_t first, uint32_t count, struc
 	b.edge_of = malloc(nvertices * sizeof(*b.edge_of));
 	b.stuck = malloc(((size_t)count + 1) * sizeof(*b.stuck));
 	waiting->vertices = calloc(nvertices, sizeof(*waiting->vertices));
-	waiting->edges = calloc((size_t)3 * count + 1, sizeof(*waiting->edges));
+	waiting->edges = malloc(((size_t)3 * count + 1) * sizeof(*waiting->edges));
 	waiting->path = calloc((size_t)count + 1, sizeof(*waiting->path));
 	if (work == NULL || indegree == NULL || b.edge_of == NULL || b.stuck == NULL || waiting->vertices == NULL ||
 	    waiting->edges == NULL || waiting->path == NULL) {
@@ -59,6 +60,8 @@ wgraph_build(const struct run_step *steps, uint32_t first, uint32_t count, struc
 	memset(work, 0, nvertices * sizeof(*work));
 	prune(&b, indegree, work);
 	walk_path(&b);
+	if (count > WAITING_DRAWN_STEPS)
+		keep_path(waiting);
 	free(work);
 	free(indegree);
 	free(b.edge_of);
@@ -271,6 +274,22 @@ walk_path(struct build *b)
 		w->exec_ps = sum_u64(w->exec_ps, b->steps[i].end_ps - b->steps[i].start_ps);
 	}
 	reverse_path(w);
+}
+
+/* Of a graph that is too large to be drawn the edges of the path are. */
+static void
+keep_path(struct waiting_graph *w)
+{
+	struct waiting_edge *kept;
+	uint32_t count = 0;
+
+	for (uint32_t e = 0; e < w->nedges; e++)
+		if (w->edges[e].critical)
+			w->edges[count++] = w->edges[e];
+	w->nedges = count;
+	kept = realloc(w->edges, ((size_t)count + 1) * sizeof(*kept));
+	if (kept != NULL)
+		w->edges = kept;
 }
 
 static uint64_t

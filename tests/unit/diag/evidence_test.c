@@ -162,12 +162,39 @@ test_join(void **state)
 	records_fini(&r);
 }
 
+/* Of notifications what a run asks for is there, in order of time. */
+static void
+test_notifications(void **state)
+{
+	struct evidence ev;
+	struct records r;
+
+	two_hosts(&r);
+	for (uint32_t i = 0; i < 100; i++) {
+		struct rec_notify notify = { .to = 2, .step = 1, .detections = i };
+
+		RECORDS_PUT(&r, notify, REC_NOTIFY, 1, (100 - i) * PS_PER_MS);
+	}
+	records_evidence(&r, &ev);
+	assert_int_equal(ev.notifies.count, 100);
+	for (uint32_t i = 0; i < 100; i++) {
+		assert_int_equal(EV_AT(ev.notifies, struct ev_notify, i)->time_ps, (i + 1) * PS_PER_MS);
+		assert_int_equal(EV_AT(ev.notifies, struct ev_notify, i)->node, 1);
+		assert_int_equal(EV_AT(ev.notifies, struct ev_notify, i)->detections, 99 - i);
+	}
+	evidence_release_steps(&ev);
+	assert_null(ev.steps);
+	assert_int_equal(ev.notifies.count, 0);
+	evidence_fini(&ev);
+	records_fini(&r);
+}
+
 UNIT_TEST(evidence)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_flow_names), cmocka_unit_test(test_latest_row_wins),
 		cmocka_unit_test(test_open_epoch), cmocka_unit_test(test_states_stay),
-		cmocka_unit_test(test_join),
+		cmocka_unit_test(test_join),       cmocka_unit_test(test_notifications),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

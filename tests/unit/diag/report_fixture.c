@@ -321,7 +321,6 @@ add_events(struct verdict *v)
 {
 	static const uint32_t detected[][2] = { { 5, 1 }, { 5, 2 }, { 3, 1 }, { 1, 2 }, { 1, 3 }, { 6, 2 } };
 	static const char *const path[] = { "17:1", "2:3", "6:2", "3:1" };
-	static struct rec_notify notifications[RANKS]; /* as the evidence has them, which outlives the run */
 
 	v->run.detections = fixture_alloc(18, sizeof(*v->run.detections));
 	v->run.polls = fixture_alloc(72, sizeof(*v->run.polls));
@@ -342,16 +341,11 @@ add_events(struct verdict *v)
 									   out,        h == 1 };
 		}
 	}
-	v->run.notifications = notifications;
+	v->run.notifications = fixture_alloc(RANKS, sizeof(*v->run.notifications));
 	for (uint32_t r = 0; r < RANKS; r++) {
 		const struct run_step *step = &v->run.steps[fixture_step(v, r, 3)];
 
-		notifications[v->run.nnotifications++] =
-			(struct rec_notify){ .hdr = { .type = REC_NOTIFY, .node = step->host, .time_ps = step->end_ps },
-					     .to = 12 + (r + 1) % RANKS,
-					     .step = 3,
-					     .detections = 3,
-					     .rank = r };
+		v->run.notifications[v->run.nnotifications++] = (struct run_notification){ step->end_ps, step->host, 3 };
 	}
 }
 

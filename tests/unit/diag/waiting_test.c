@@ -213,11 +213,42 @@ test_circle(void **state)
 	fini(&w);
 }
 
+/* Two ranks that wait for themselves alone, more than are drawn: edges of the later one's path are there, and no others. */
+static void
+test_many_steps(void **state)
+{
+	enum { EACH = WAITING_DRAWN_STEPS / 2 + 1 };
+	struct run_step *steps = calloc(2 * EACH, sizeof(*steps));
+	struct waiting_graph w;
+
+	assert_non_null(steps);
+	for (uint32_t i = 0; i < 2 * EACH; i++)
+		steps[i] = (struct run_step){
+			.rank = i / EACH,
+			.step = i % EACH + 1,
+			.reported = true,
+			.started = true,
+			.start_ps = (10 + i / EACH) * (i % EACH),
+			.end_ps = (10 + i / EACH) * (i % EACH + 1),
+			.waited_for = i % EACH != 0 ? i - 1 : RUN_NONE,
+		};
+	assert_int_equal(wgraph_build(steps, 0, 2 * EACH, &w, NULL), 0);
+	assert_int_equal(w.npath, EACH);
+	assert_int_equal(w.path[0], EACH);
+	assert_int_equal(w.nedges, EACH + (EACH - 1) + 1);
+	for (uint32_t e = 0; e < w.nedges; e++)
+		assert_true(w.edges[e].critical);
+	assert_int_equal(edges(&w, WAITING_LAST, 4 * EACH, WGRAPH_END(2 * EACH - 1)), 1);
+	fini(&w);
+	free(steps);
+}
+
 UNIT_TEST(waiting)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_edges),      cmocka_unit_test(test_pruning),    cmocka_unit_test(test_critical_path),
 		cmocka_unit_test(test_open_steps), cmocka_unit_test(test_unreported), cmocka_unit_test(test_circle),
+		cmocka_unit_test(test_many_steps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
