@@ -21,9 +21,8 @@ struct chains {
 	 * Of a rank that is one chain in the order of its list, and of one that sends all on one (peer, channel), nothing
 	 * is kept: these are all that a large job has, whose steps are millions.
 	 */
-	uint32_t *
-		order_at; /* [ranks] where its steps begin in entries, chain_of and entry_of; COLL_NONE: one chain, in order */
-	uint32_t *lane_at;  /* [ranks] where its steps begin in before and behind; COLL_NONE: one peer and channel */
+	uint32_t *order_at; /* [ranks] of its first step in entries, chain_of, entry_of; COLL_NONE: one chain, in order */
+	uint32_t *lane_at;  /* [ranks] of its first step in before and behind; COLL_NONE: one peer and channel */
 	uint32_t *entries;  /* the steps of each chain, in order, counted per rank from 1 */
 	uint32_t *chain_of; /* of each step: its chain, among its rank's */
 	uint32_t *entry_of; /* its place in the chain, from 1 */
