@@ -149,9 +149,8 @@ struct run_step {
 	uint32_t rtt_samples;             /* number of its packets' measured round trips */
 	uint64_t rtt_min_ps, rtt_mean_ps; /* of these; 0: none was measured */
 	uint32_t spread_ns;               /* a local step: how much longer than configured it usually computes at most */
-	uint32_t
-		waited_ns; /* least time after which it took a packet for lost, by time alone; 0: it did not, or not known */
-	double completeness; /* share of the telemetry bytes of its time that was sent */
+	uint32_t waited_ns;               /* least wait until a packet was taken for lost; 0: none, or not known */
+	double completeness;              /* share of the telemetry bytes of its time that was sent */
 };
 
 /*

@@ -137,8 +137,8 @@ write_step(const struct step_row *row, struct run_store *store)
 		      (struct store_cell[]){ OWN(row->job), OWN(row->collective), OWN(row->iteration), OWN(row->rank),
 					     OWN(row->step), OWN(row->channel), KNOWN(row->src, REC_NONE),
 					     KNOWN(row->dst, REC_NONE), KNOWN(row->flow, PLAN_NONE), STORE_INT(row->bytes),
-					     NS(row->start_ps), row->open ? STORE_NULL : NS(row->end_ps),
-					     NS(row->ideal_ps), NS(row->expect_ps), WAITED(row->waited_for.collective),
+					     NS(row->start_ps), row->open ? STORE_NULL : NS(row->end_ps), NS(row->ideal_ps),
+					     NS(row->expect_ps), WAITED(row->waited_for.collective),
 					     WAITED(row->waited_for.rank), WAITED(row->waited_for.step) });
 }
 
