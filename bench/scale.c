@@ -371,7 +371,7 @@ ended(void *ctx, uint32_t slot, int status, struct err *err)
 	}
 	dir_of(b, row, RUN_SUMMARY, path);
 	unlink(path);
-	row->state = status == EXIT_USAGE ? SCALE_REFUSED : SCALE_BROKEN;
+	row->state = status == EXIT_USAGE || status == EXIT_NOT_BEGUN ? SCALE_REFUSED : SCALE_BROKEN;
 	read_why(b, row);
 	if (row->state == SCALE_REFUSED)
 		return write_refusal(b, row, err);

@@ -68,7 +68,8 @@ extern const struct diagnoser_file vedrfolnir_files[VEDRFOLNIR_FILES]; /* both g
 
 /*
  * waiting.dot: one cluster an iteration; pruned parts grey, the critical path bold. Of iterations beyond
- * WAITING_DRAWN_STEPS steps there is only the critical path, as far as all of these have as many steps at most. @return 0 or -EIO
+ * WAITING_DRAWN_STEPS steps there is only the critical path, as far as all of these have as many steps at most.
+ * @return 0 or -EIO
  */
 int dot_write_waiting(const struct verdict *v, FILE *to);
 /* provenance.dot: one cluster a slow step. @return 0 or -EIO */

@@ -529,7 +529,7 @@ run_fill_ranks(struct run *run, const struct evidence *ev, struct err *err)
 		if (coll->nranks == 0)
 			continue;
 		take_part(&run->ranks[coll->first_rank + step->rank], step, 0);
-		/* who receives it has it before its sender knows: by an idle path's round trip, and by what ACKs are late */
+		/* its receiver has it before its sender knows: by an idle path's round trip, and by what ACKs are late */
 		take_part(&run->ranks[coll->first_rank + step->peer], step,
 			  step->base_rtt_ps + evidence_ledger_ps(ev, i, LEDGER_LATE));
 	}
