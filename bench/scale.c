@@ -542,13 +542,10 @@ parse(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	.options = option_table,
 	.parser = parse,
-	.doc = "Measures speed against size: hosts, scale_patterns, rates, lcores and processes, one run at a time, and "
-	       "beside "
-	       "them two "
+	.doc = "Measures speed against size: hosts, patterns, rates, lcores and processes, one run at a time, and two "
 	       "runs side by side. Fits a model of the time to runs of one lcore, checks it with slower cables, and "
-	       "forecasts "
-	       "what more machines would give.\vWhat the scenario's limits do not allow is refused, with the reason. "
-	       "DIR/" SCALE_RESULTS " and DIR/" SCALE_TABLE
+	       "forecasts what more machines would give.\vWhat a scenario's limits or this build do not allow is "
+	       "refused, with the reason. DIR/" SCALE_RESULTS " and DIR/" SCALE_TABLE
 	       " have a row a run. The same command resumes an interrupted one.",
 };
 
