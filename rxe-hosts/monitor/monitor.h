@@ -38,18 +38,17 @@ struct monitor_entry {
 
 /* The steps of an iteration: a hash table, since a rank has thousands of steps and few that are in it at a time. */
 struct monitor_entries {
-	struct monitor_entry
-		*slots;      /* [cap] a step stands in the slot of its number, or in one behind that and no free one */
-	uint32_t count, cap; /* cap: a power of two */
-	uint8_t *here;       /* a bit a dependency of the rank's steps: which of them are complete */
+	struct monitor_entry *slots; /* [cap] a step has that of its number, or one behind it and no free one */
+	uint32_t count, cap;         /* cap: a power of two */
+	uint8_t *here;               /* a bit a dependency of the rank's steps: which of them are complete */
 };
 
 struct monitor {
 	const struct chains *chains;
 	uint32_t rank;
-	struct monitor_chain *queues; /* [chains of the rank] */
-	struct monitor_entries entries,
-		next; /* of this iteration; and of the next, without slots until something arrives */
+	struct monitor_chain *queues;   /* [chains of the rank] */
+	struct monitor_entries entries; /* of this iteration */
+	struct monitor_entries next;    /* without slots until something of it arrives */
 };
 
 /* @return 0 or -ENOMEM */
