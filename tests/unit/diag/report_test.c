@@ -170,7 +170,7 @@ static const char ledger_lines[] = "Where senders' time went (ms)\n"
 				   "  wire             1.729          3.457  own frames on the wire, each once\n"
 				   "  paused           2.117          2.117  paused by PFC\n"
 				   "  unknown         66.288        265.333  no entry has it\n"
-				   "  all             70.134        270.907\n";
+				   "  all             70.134        270.907  until each step's last ACK\n";
 
 static void
 text_has_the_ledger(void **state)
