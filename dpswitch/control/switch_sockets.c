@@ -55,6 +55,7 @@ enum peer_outcome { PEER_STAYS, PEER_ENDS };
 
 #define BACKLOG 128
 #define MAX_EVENTS 64
+#define SHORTAGE_NS 100000000 /* without descriptors, connections wait so long for the next try */
 
 struct door {
 	struct unix_listener listener;
@@ -65,7 +66,8 @@ struct switch_sockets {
 	struct door *doors;         /* [ndevices] */
 	struct switch_peer **peers; /* [SWITCH_SOCKETS_MAX_PEERS], npeers of them */
 	uint32_t npeers;
-	uint32_t turn_at; /* whose requests ended the last turn: the peers before it are next */
+	uint32_t turn_at;  /* whose requests ended the last turn: the peers before it are next */
+	uint64_t retry_ns; /* when connections are accepted again; 0: they are */
 	int epoll;
 };
 
@@ -115,6 +117,36 @@ has_room(struct switch_sockets *s)
 	return true;
 }
 
+/* @param events  EPOLLIN, or 0: not now */
+static void
+watch_doors(struct switch_sockets *s, uint32_t events)
+{
+	for (uint32_t i = 0; i < s->desk.config.ndevices; i++) {
+		struct epoll_event event = { .events = events, .data.u64 = i };
+
+		epoll_ctl(s->epoll, EPOLL_CTL_MOD, s->doors[i].listener.fd, &event);
+	}
+}
+
+/* Nobody was accepted. Without descriptors the connections stay pending, and would end every wait at once. */
+static void
+not_accepted(struct switch_sockets *s)
+{
+	if (errno == EAGAIN || errno == ECONNABORTED || errno == EINTR || s->retry_ns != 0)
+		return;
+	s->retry_ns = s->desk.now_ns + SHORTAGE_NS;
+	watch_doors(s, 0);
+}
+
+static void
+accept_again(struct switch_sockets *s)
+{
+	if (s->retry_ns == 0 || s->desk.now_ns < s->retry_ns)
+		return;
+	s->retry_ns = 0;
+	watch_doors(s, EPOLLIN);
+}
+
 static void
 greet(struct switch_sockets *s, uint32_t device)
 {
@@ -123,8 +155,10 @@ greet(struct switch_sockets *s, uint32_t device)
 		struct switch_peer *peer = fd >= 0 && has_room(s) ? switch_peer_create(&s->desk, fd, device) : NULL;
 		struct epoll_event event = { .events = EPOLLIN, .data.u64 = (uint64_t)(uintptr_t)peer };
 
-		if (fd < 0)
+		if (fd < 0) {
+			not_accepted(s);
 			return;
+		}
 		if (peer == NULL) {
 			s->desk.counts.turned_away++;
 			close(fd);
@@ -152,6 +186,8 @@ is_door(const struct switch_sockets *s, const struct epoll_event *event)
 static uint64_t
 wait_of(const struct switch_sockets *s, uint64_t wait_ns)
 {
+	if (s->retry_ns != 0)
+		wait_ns = min_u64(wait_ns, s->retry_ns - s->desk.now_ns);
 	for (uint32_t i = 0; i < s->npeers && wait_ns != 0; i++) {
 		uint64_t next_ns = switch_peer_next_ns(&s->desk, s->peers[i]);
 
@@ -213,6 +249,7 @@ serve(struct switch_sockets *s, uint64_t wait_ns, uint64_t turn_ns)
 	int count;
 
 	s->desk.now_ns = clock_now_ns();
+	accept_again(s);
 	wait_ns = wait_of(s, wait_ns);
 	timeout = (struct timespec){ (time_t)(wait_ns / 1000000000), (long)(wait_ns % 1000000000) };
 	count = epoll_pwait2(s->epoll, events, MAX_EVENTS, &timeout, NULL);

@@ -20,7 +20,8 @@
 #include "common/unix_socket.h"
 #include "store/store.h"
 
-#define SEND_LIMIT_S 5 /* for a reader that does not read */
+#define SEND_LIMIT_S 5  /* for a reader that does not read */
+#define SHORTAGE_MS 100 /* without descriptors, readers wait so long for the next try */
 
 struct live_counters {
 	struct unix_listener listener;
@@ -60,8 +61,10 @@ serve(void *arg)
 	while (!atomic_load(&live->closing) && poll(fds, 2, -1) > 0 && fds[1].revents == 0) {
 		int fd = accept4(live->listener.fd, NULL, NULL, SOCK_CLOEXEC);
 
-		if (fd < 0)
+		if (fd < 0) {
+			poll(&fds[1], 1, SHORTAGE_MS);
 			continue;
+		}
 		atomic_store_explicit(&live->asked, true, memory_order_release);
 		while (sem_wait(&live->written) < 0)
 			;

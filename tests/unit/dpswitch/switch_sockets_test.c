@@ -572,6 +572,36 @@ too_few_descriptors_are_reported(void **state)
 	assert_int_equal(status, 0);
 }
 
+/* A connection that cannot be accepted stays pending; it ends no wait, and is accepted when there are descriptors again. */
+static void
+without_descriptors_connections_wait(void **state)
+{
+	struct desk *desk = *state;
+	struct rlimit limit, few;
+	uint64_t since_ns;
+	int fd, lowest;
+
+	open_sockets(desk);
+	fd = dial(desk, LEAF);
+	lowest = dup(0);
+	assert_true(lowest >= 0);
+	close(lowest);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	few = (struct rlimit){ (rlim_t)lowest, limit.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	switch_sockets_serve(desk->sockets, 1000 * MS_NS);
+	since_ns = clock_now_ns();
+	switch_sockets_serve(desk->sockets, 20 * MS_NS);
+	since_ns = clock_now_ns() - since_ns;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_true(since_ns >= 20 * MS_NS);
+	assert_int_equal(switch_sockets_counts(desk->sockets)->peers, 0);
+	for (uint32_t i = 0; i < 100 && switch_sockets_counts(desk->sockets)->peers == 0; i++)
+		switch_sockets_serve(desk->sockets, 1000 * MS_NS);
+	assert_int_equal(switch_sockets_counts(desk->sockets)->peers, 1);
+	close(fd);
+}
+
 static void
 sockets_without_memory_are_refused(void **state)
 {
@@ -649,6 +679,7 @@ UNIT_TEST(switch_sockets)
 		TEST(the_longest_silent_peer_makes_room),
 		TEST(names_that_cannot_be_had_are_reported),
 		TEST(too_few_descriptors_are_reported),
+		TEST(without_descriptors_connections_wait),
 		TEST(sockets_without_memory_are_refused),
 		TEST(peers_without_memory_are_given_up),
 	};
