@@ -238,16 +238,15 @@ facts_known(const struct run *run, const struct run_known *known, char *buf, siz
 	return buf;
 }
 
-/* Which finding it is a consequence of. */
-static void
-add_cause(const struct verdict *v, const struct finding *finding, char *buf)
+void
+facts_append_cause(const struct verdict *v, const struct finding *finding, const char *mark, char *buf, size_t cap)
 {
 	uint32_t cause = RUN_NONE;
 
 	if (finding >= v->findings && finding < v->findings + v->nfindings)
 		cause = verdict_cause_of(v, (uint32_t)(finding - v->findings));
 	if (cause != RUN_NONE)
-		fmt_append(buf, FACTS_EVIDENCE, "; a consequence of %s %s%s", v->findings[cause].type->title,
+		fmt_append(buf, cap, "%s a consequence of %s %s%s", mark, v->findings[cause].type->title,
 			   v->findings[cause].type->preposition, v->findings[cause].root);
 }
 
@@ -263,6 +262,6 @@ facts_evidence(const struct verdict *v, const struct finding *finding, char *buf
 	if (finding->known != 0)
 		fmt_append(buf, FACTS_EVIDENCE, "; known before the run: %s",
 			   facts_known(&v->run, &v->run.known[finding->known - 1], known, sizeof(known)));
-	add_cause(v, finding, buf);
+	facts_append_cause(v, finding, ";", buf, FACTS_EVIDENCE);
 	return buf;
 }

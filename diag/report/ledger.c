@@ -115,7 +115,8 @@ text_rows(struct libscols_table *table, const struct fmt_unit *unit, struct ledg
 	for (int i = 0; rc == 0 && i < LEDGER_LINES; i++)
 		if (ledger->step_ps[i] > 0 || ledger->paths_ps[i] > 0)
 			rc = text_row(table, unit, &lines[i], ledger->step_ps[i], ledger->paths_ps[i]);
-	return rc != 0 ? rc : text_row(table, unit, &(struct line){ "all", "until each step's last ACK" }, step_ps, paths_ps);
+	return rc != 0 ? rc
+		       : text_row(table, unit, &(struct line){ "all", "until each step's last ACK" }, step_ps, paths_ps);
 }
 
 static const char *

@@ -345,6 +345,7 @@ facts_conclusion(const struct facts *facts, char *buf, size_t cap)
 	}
 	(void)facts_shown_init(&shown, facts); /* without memory each cost is rounded by itself */
 	facts_finding(v, facts_first(v), buf, cap);
+	facts_append_cause(v, facts_first(v), ",", buf, cap);
 	fmt_append(buf, cap, facts_costly(v) != 0 ? ": %s." : ", without effect on the time.",
 		   facts_cost(facts, &shown, facts_first(v), reason, sizeof(reason)));
 	if (facts_root(v) != facts_first(v)) { /* a slow host cost the critical path more */
