@@ -189,8 +189,7 @@ static const struct argp argp = {
 	.parser = parse,
 	.args_doc = "VIEW [RUN]",
 	.doc = "Shows counters of a run, RUN being the folder that `rocelab run` wrote (default: the latest in out/; with "
-	       "--live "
-	       "of those that go on).\v",
+	       "--live, of those that go on).\v",
 	.help_filter = help_filter,
 };
 
