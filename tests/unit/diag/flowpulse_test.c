@@ -176,7 +176,7 @@ the_word_is_not_its_own(void **state)
 	struct diagnosis alone = { .by = &diagnosers[1] };
 	struct verdict *v, *by_itself = NULL;
 	struct err err = { 0 };
-	struct evidence ev;
+	struct evidence ev, again;
 	struct records r;
 
 	(void)state;
@@ -184,8 +184,9 @@ the_word_is_not_its_own(void **state)
 	put_alarm(&r, 1, 1, REC_LOSS_REMOTE, 0, 1);
 	put_end(&r);
 	records_evidence(&r, &ev);
+	records_evidence(&r, &again);
 	assert_int_equal(verdict_build(&ev, &alone, 1, &by_itself, &err), 0);
-	assert_int_equal(registry_diagnose(&ev, &v, &err), 0);
+	assert_int_equal(registry_diagnose(&again, &v, &err), 0);
 	assert_null(verdict_claim(by_itself));
 	assert_string_equal(facts_word(by_itself), "unknown");
 	assert_ptr_equal(verdict_claim(v), &v->sections[0].claim);
@@ -194,6 +195,7 @@ the_word_is_not_its_own(void **state)
 	assert_int_equal(facts_costly(v), 0);
 	verdict_destroy(v);
 	verdict_destroy(by_itself);
+	evidence_fini(&again);
 	evidence_fini(&ev);
 	records_fini(&r);
 }
