@@ -22,7 +22,6 @@
 #include "dpswitch/pipeline/account.h"
 #include "dpswitch/pipeline/egress.h"
 #include "dpswitch/pipeline/poll.h"
-#include "dpswitch/pipeline/port_counts.h"
 #include "dpswitch/pipeline/route.h"
 #include "dpswitch/pipeline/samples.h"
 #include "dpswitch/pipeline/spray.h"
@@ -30,6 +29,21 @@
 #include "dpswitch/pipeline/volumes.h"
 #include "dpswitch/pipeline/watchdog.h"
 #include "dpswitch/truth/port_truth.h"
+#include "telemetry/pause_count.h"
+
+/*
+ * Counters of a port by class that neither its links nor its telemetry keep: rare events, and peaks. Written by the stage
+ * that each comment names; read, and peaks reset, between windows.
+ */
+struct port_counts {
+	uint64_t peak_bytes[8]; /* of the egress queue, since it was last reset: transmit.c */
+	struct {
+		uint64_t packets, bytes;
+	} marked[8],                             /* ECN, by this egress: transmit.c */
+		dropped[8];                      /* for any reason that the port counts: switch.c */
+	struct pause_count received[8], sent[8]; /* by the peer: switch.c; by this port, of its peer: account.c */
+	uint8_t touched;                         /* bit p: class p was marked, dropped or paused since it was last reset */
+};
 
 /* What a packet that need not wait touches is in three cache lines: of the egress, of its flows, of telemetry. */
 struct switch_port {
