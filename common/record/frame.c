@@ -7,10 +7,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "common/leb128.h"
 #include "common/record/kinds.h"
 
-#define RECFRAME_HEADED 0x80u /* in the type: time, sequence and event follow */
-#define RECFRAME_LEB128_BYTES 10
+#define RECFRAME_HEADED 0x80u   /* in the type: time, sequence and event follow */
 #define RECFRAME_ROCE_PORT 4791 /* what nearly every tuple has */
 
 _Static_assert(RECORD_KINDS <= RECFRAME_HEADED, "types leave a bit");
@@ -77,7 +77,7 @@ recframe_remember(struct recframe_tuples *tuples, const struct rec_tuple *tuple)
 
 #define ROW_MAX_BYTES 512u /* more than any takes: tuples, at most two, have five numbers */
 
-_Static_assert(ROW_MAX_BYTES >= 1 + (3 + 1 + RECORD_MAX_FIELDS + 2 * 5) * RECFRAME_LEB128_BYTES, "");
+_Static_assert(ROW_MAX_BYTES >= 1 + (3 + 1 + RECORD_MAX_FIELDS + 2 * 5) * LEB128_MAX_BYTES, "");
 
 /* What a record is compared with that is the first of its type. */
 static const uint8_t none[RECFRAME_RECORD_BYTES] __attribute__((aligned(8)));
@@ -90,17 +90,13 @@ struct row {
 static void
 put(struct row *row, uint64_t value)
 {
-	for (; value >= 0x80; value >>= 7)
-		row->bytes[row->used_bytes++] = (uint8_t)(value | 0x80);
-	row->bytes[row->used_bytes++] = (uint8_t)value;
+	row->used_bytes = (size_t)(leb128_put(row->bytes + row->used_bytes, value) - row->bytes);
 }
 
 static void
 put_change(struct row *row, uint64_t value, uint64_t before)
 {
-	uint64_t change = value - before;
-
-	put(row, change << 1 ^ (change >> 63 != 0 ? UINT64_MAX : 0));
+	put(row, leb128_change(value, before));
 }
 
 static bool
@@ -277,10 +273,10 @@ static bool
 get(struct recframe_reader *reader, uint64_t *value)
 {
 	*value = 0;
-	for (uint32_t i = 0; i < RECFRAME_LEB128_BYTES && reader->at < reader->end; i++) {
+	for (uint32_t i = 0; i < LEB128_MAX_BYTES && reader->at < reader->end; i++) {
 		uint8_t byte = *reader->at++;
 
-		if (i == RECFRAME_LEB128_BYTES - 1 && byte > 1)
+		if (i == LEB128_MAX_BYTES - 1 && byte > 1)
 			return false;
 		*value |= (uint64_t)(byte & 0x7f) << 7 * i;
 		if (byte < 0x80)
@@ -297,7 +293,7 @@ get_change(struct recframe_reader *reader, uint64_t *value, uint64_t most)
 
 	if (!get(reader, &coded))
 		return false;
-	*value += coded >> 1 ^ (coded & 1 ? UINT64_MAX : 0);
+	*value = leb128_changed(*value, coded);
 	return *value <= most;
 }
 

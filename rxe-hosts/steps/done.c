@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "common/leb128.h"
 #include "common/log.h"
 
 /* Rows from the last one that stands for itself to that in front of the next: half of them are read to find one. */
@@ -58,18 +59,13 @@ make_room(struct done_log *log)
 static void
 put(struct done_log *log, uint64_t value)
 {
-	for (; value >= 0x80; value >>= 7)
-		log->bytes[log->used_bytes++] = (uint8_t)(value | 0x80);
-	log->bytes[log->used_bytes++] = (uint8_t)value;
+	log->used_bytes = (size_t)(leb128_put(log->bytes + log->used_bytes, value) - log->bytes);
 }
 
-/* Zigzag: small, whichever of both is the larger. */
 static void
 put_change(struct done_log *log, uint64_t value, uint64_t before)
 {
-	uint64_t change = value - before;
-
-	put(log, change << 1 ^ (change >> 63 != 0 ? UINT64_MAX : 0));
+	put(log, leb128_change(value, before));
 }
 
 static uint8_t
@@ -136,9 +132,7 @@ get(const uint8_t **at)
 static uint64_t
 get_change(const uint8_t **at, uint64_t before)
 {
-	uint64_t coded = get(at);
-
-	return before + (coded >> 1 ^ (coded & 1 ? UINT64_MAX : 0));
+	return leb128_changed(before, get(at));
 }
 
 /* @param row  the one before; changed to this one */
