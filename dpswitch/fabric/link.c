@@ -134,6 +134,18 @@ link_bytes_of(const struct pkt *pkts, uint32_t count)
 	return bytes;
 }
 
+#define MANY_FRAMES 65536 /* of 65,535 bytes at most: the sum of so many fits 32 bits */
+
+/* The bytes of a lane's frames: the sender's sum. It saves the receiver a loop whose end no processor foresees. */
+static inline uint64_t
+link_lane_bytes(const struct link *link, uint32_t parity)
+{
+	const struct link_lane *lane = &link->lane[parity];
+
+	return __builtin_expect(lane->npkts <= MANY_FRAMES, 1) ? link->lane_bytes[parity]
+							       : link_bytes_of(lane->pkts, lane->npkts);
+}
+
 /* @return the array with room for need elements, moved or not; *cap doubles */
 static void *
 widened(void *array, uint32_t *cap, uint32_t need, size_t elem_bytes)
@@ -201,6 +213,7 @@ link_send_wider(struct link *link, uint32_t parity, const struct pkt *p, uint64_
 	frames = pool->free[--pool->count];
 	lane->room = frames.room;
 	lane->npkts = 1;
+	link->lane_bytes[parity] = p->wire_bytes;
 	lane->pkts = frames.pkts;
 	*frames.pkts = *p;
 	frames.pkts->time_ps = done_ps + link->delay_ps;
@@ -222,6 +235,7 @@ link_send_pause(struct link *link, uint32_t parity, uint8_t prio_mask, bool xoff
 		.xoff = xoff,
 	};
 	link->npauses[parity]++;
+	link->pauses_sent[parity] = true;
 }
 
 struct link_passed
@@ -326,9 +340,10 @@ link_empty_lane(struct link *link, uint32_t parity)
 	struct link_lane *lane = &link->lane[parity];
 
 	link->sent_frames += lane->npkts;
-	link->sent_bytes += link_bytes_of(lane->pkts, lane->npkts);
+	link->sent_bytes += link_lane_bytes(link, parity);
 	link_count_pauses(link->sent_pauses, link->lane_pauses[parity], link->npauses[parity], 1);
-	lane->npkts = link->npauses[parity] = 0;
+	lane->npkts = link->lane_bytes[parity] = link->npauses[parity] = 0;
+	link->pauses_sent[parity] = false;
 }
 
 void
@@ -649,6 +664,7 @@ link_take_pauses(struct link *link, uint32_t parity)
 	link_count_pauses(link->sent_pauses, pauses, count, 1);
 	link_count_pauses(link->received_pauses, pauses, count, 1);
 	link->npauses[parity] = 0;
+	link->pauses_sent[parity] = false;
 }
 
 void
@@ -657,17 +673,17 @@ link_receive(struct link *link, uint32_t parity)
 	uint32_t sent = parity ^ 1, npkts = link->lane[sent].npkts;
 	uint64_t bytes;
 
-	if (npkts == 0 && link->npauses[sent] == 0)
+	if (npkts == 0 && !link->pauses_sent[sent])
 		return;
 	if (link->stretched && link->extra_ps == 0 && link->jitter_ps == 0 && link->nready == 0 && !link->pauses_ready)
 		link->stretched = false;
 	if (npkts != 0) {
-		bytes = link_bytes_of(link->lane[sent].pkts, npkts);
+		bytes = link_lane_bytes(link, sent);
 		link->received_frames += link_take_frames(link, sent, bytes);
 		link->sent_bytes += bytes;
 		link->sent_frames += npkts;
-		link->lane[sent].npkts = 0;
+		link->lane[sent].npkts = link->lane_bytes[sent] = 0;
 	}
-	if (__builtin_expect(link->npauses[sent] != 0, 0))
+	if (__builtin_expect(link->pauses_sent[sent], 0))
 		link_take_pauses(link, sent);
 }

@@ -54,12 +54,14 @@ struct link_lane {
 struct link {
 	/* One cache line is all that a sender touches, and all that is looked at while the link is idle. Sender: */
 	_Alignas(64) struct link_lane lane[2];
-	uint32_t npauses[2]; /* by lane */
+	uint32_t lane_bytes[2]; /* of a lane's frames, on the wire, modulo 2^32: link_lane_bytes() */
+	bool pauses_sent[2];    /* npauses is not 0 */
 	/* receiver */
-	uint32_t nready;   /* not yet consumed */
 	bool pauses_ready; /* nready_pauses is not 0 */
 	/* read by both */
 	bool down; /* faults: nothing crosses; set with link_set_down() */
+	/* receiver */
+	uint32_t nready; /* not yet consumed */
 	/* sender */
 	uint64_t delay_ps;      /* cable delay + receiver pipeline latency */
 	struct link_pool *pool; /* of its lcore; NULL: arrays are allocated one by one */
@@ -75,7 +77,8 @@ struct link {
 	bool inband;               /* packets may have PKT_INT */
 	/* the rest: PAUSE frames, and headers beside packets, if inband */
 	struct pause_frame *lane_pauses[2], *ready_pauses;
-	uint32_t pause_room[2];                          /* PAUSE frames that each lane's array holds */
+	uint32_t npauses[2];                             /* PAUSE frames by lane */
+	uint32_t pause_room[2];                          /* those that each lane's array holds */
 	uint32_t pauses_head, nready_pauses, pauses_cap; /* of ready_pauses */
 	struct int_header *lane_ints[2];                 /* [lane_cap] beside the lanes' packets */
 	struct int_header *ready_ints;                   /* [ints_cap] beside ready */
@@ -127,22 +130,25 @@ link_send(struct link *link, uint32_t parity, const struct pkt *p, uint64_t done
 		return;
 	}
 	slot = &lane->pkts[lane->npkts++];
+	link->lane_bytes[parity] += p->wire_bytes;
 	*slot = *p;
 	slot->time_ps = done_ps + link->delay_ps;
 }
 
 /*
  * The same where the sender makes the frame in its place.
+ * @param wire_bytes  of the frame
  * @return a descriptor to be filled, with time_ps = done_ps + delay_ps; NULL: the link is down, and link_send() counts
  *         it
  */
 static inline struct pkt *
-link_place(struct link *link, uint32_t parity)
+link_place(struct link *link, uint32_t parity, uint32_t wire_bytes)
 {
 	struct link_lane *lane = &link->lane[parity];
 
 	if (__builtin_expect(lane->npkts == lane->room, 0) && !link_widen(link, parity))
 		return NULL;
+	link->lane_bytes[parity] += wire_bytes;
 	return &lane->pkts[lane->npkts++];
 }
 
@@ -171,7 +177,7 @@ void link_send_pause(struct link *link, uint32_t parity, uint8_t prio_mask, bool
 static inline bool
 link_is_idle(const struct link *link, uint32_t parity)
 {
-	return (link->lane[parity ^ 1].npkts | link->npauses[parity ^ 1] | link->nready | link->pauses_ready) == 0;
+	return (link->lane[parity ^ 1].npkts | link->pauses_sent[parity ^ 1] | link->nready | link->pauses_ready) == 0;
 }
 
 /*

@@ -63,11 +63,12 @@ transmit_alone(struct sw *sw, const struct pause_frame *const *pauses, const uin
 	for (uint16_t i = 0; i < sw->node.nports; i++) {
 		const struct switch_port *port = &sw->ports[i];
 
-		if ((port->arrivals.nruns == 0 && port->egress.backlog == 0 && npauses[i] == 0) || group_has(&sw->group, i))
-			continue;
-		fetch_port(port, 0);
-		busy[count++] = i;
+		/* Without a branch: whether the next port has work is foreseen by no processor. */
+		busy[count] = i;
+		count += (uint32_t)((port->arrivals.nruns | port->egress.backlog | npauses[i]) != 0) & !group_has(&sw->group, i);
 	}
+	for (uint32_t i = 0; i < count; i++)
+		fetch_port(&sw->ports[busy[i]], 0);
 	for (uint32_t i = 0; i < count; i++) {
 		/* In front of it, one port by a step and one by the next. */
 		if (i + 2 < count)
@@ -87,12 +88,49 @@ classify(const struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t count
 			pkts[i].prio = switch_class_of(sw, in_port, &sw->config->flows->flows[pkts[i].flow]);
 }
 
-/* @param npkts  [ports] frames of each ingress in this window, in pkts */
-static inline void
-route_arrivals(struct sw *sw, const struct node *node, struct pkt *const pkts[], const uint32_t npkts[])
+/* What arrives in a window. */
+struct intake {
+	uint32_t count;
+	uint16_t ports[TOPO_MAX_PORTS]; /* [count] at which something arrives, ascending */
+	/* By port; a pointer is set where there is something. */
+	struct pkt *pkts[TOPO_MAX_PORTS];
+	const struct pause_frame *pauses[TOPO_MAX_PORTS];
+	uint32_t npkts[TOPO_MAX_PORTS], npauses[TOPO_MAX_PORTS];
+};
+
+/* @return whether a queue holds packets. @param in  set */
+static inline bool
+take_in(const struct sw *sw, const struct window *window, struct intake *in)
 {
+	const struct node *node = &sw->node;
+	uint32_t backlog = 0;
+
+	in->count = 0;
 	for (uint16_t i = 0; i < node->nports; i++) {
-		if (npkts[i] == 0)
+		backlog |= sw->ports[i].egress.backlog;
+		in->npkts[i] = in->npauses[i] = 0;
+		if (link_is_idle(node->rx[i], window->parity))
+			continue;
+		link_receive(node->rx[i], window->parity);
+		in->npkts[i] = link_arrivals(node->rx[i], window->end_ps, &in->pkts[i]);
+		in->npauses[i] = link_pauses(node->rx[i], window->end_ps, &in->pauses[i]);
+		in->ports[in->count] = i;
+		in->count += (in->npkts[i] | in->npauses[i]) != 0;
+	}
+	return backlog != 0;
+}
+
+static inline void
+route_arrivals(struct sw *sw, const struct intake *in)
+{
+	const struct node *node = &sw->node;
+	struct pkt *const *pkts = in->pkts;
+	const uint32_t *npkts = in->npkts;
+
+	for (uint32_t at = 0; at < in->count; at++) {
+		uint16_t i = in->ports[at];
+
+		if (__builtin_expect(npkts[i] == 0, 0))
 			continue;
 		sw->arriving = npkts[i];
 		if (__builtin_expect(sw->class_of != NULL, 0))
@@ -112,9 +150,7 @@ static void
 switch_run(struct node *node, const struct window *window)
 {
 	struct sw *sw = switch_of(node);
-	const struct pause_frame *pauses[TOPO_MAX_PORTS];
-	struct pkt *pkts[TOPO_MAX_PORTS];
-	uint32_t npkts[TOPO_MAX_PORTS], npauses[TOPO_MAX_PORTS];
+	struct intake in;
 	uint64_t bytes = node->count.rx_bytes + node->count.born_bytes; /* so far */
 	bool work;
 
@@ -123,30 +159,21 @@ switch_run(struct node *node, const struct window *window)
 	if (__builtin_expect(sw->watchdog != NULL, 0) && watchdog_next_ps(sw->watchdog) <= window->start_ps)
 		watchdog_run(sw, window->start_ps);
 	work = sw->account.recheck || sw->storms != 0 || sw->polling.due;
-	for (uint16_t i = 0; i < node->nports; i++) {
-		work |= sw->ports[i].egress.backlog != 0;
-		npkts[i] = npauses[i] = 0;
-		if (link_is_idle(node->rx[i], window->parity))
-			continue;
-		link_receive(node->rx[i], window->parity);
-		npkts[i] = link_arrivals(node->rx[i], window->end_ps, &pkts[i]);
-		npauses[i] = link_pauses(node->rx[i], window->end_ps, &pauses[i]);
-		work |= npkts[i] != 0 || npauses[i] != 0;
-	}
-	if (!work) {
+	work |= take_in(sw, window, &in);
+	if (!work && in.count == 0) {
 		if (__builtin_expect(sw->volumes != NULL, 0))
 			switch_volumes_window(sw, window->end_ps);
 		return;
 	}
-	route_arrivals(sw, node, pkts, npkts);
+	route_arrivals(sw, &in);
 	account_open(&sw->account, node->count.rx_bytes + node->count.born_bytes - bytes);
 	if (__builtin_expect(sw->account.pools != NULL, 0))
 		pools_open(sw);
 	if (__builtin_expect(!sw->account.quiet || sw->account.recheck || sw->storms != 0, 0))
 		switch_pauses_open(sw);
-	transmit_alone(sw, pauses, npauses, window);
+	transmit_alone(sw, in.pauses, in.npauses, window);
 	if (__builtin_expect(sw->group.count != 0, 0))
-		switch_transmit_group(sw, pauses, npauses, window);
+		switch_transmit_group(sw, in.pauses, in.npauses, window);
 	switch_account(sw, window);
 	if (__builtin_expect(sw->storms != 0, 0))
 		switch_storm(sw, window);
@@ -155,8 +182,8 @@ switch_run(struct node *node, const struct window *window)
 	if (__builtin_expect(sw->polling.due, 0))
 		switch_report(sw, window);
 	sw->polling.nborn = 0;
-	for (uint16_t i = 0; i < node->nports; i++)
-		link_consume(node->rx[i], npkts[i], npauses[i]);
+	for (uint32_t at = 0; at < in.count; at++)
+		link_consume(node->rx[in.ports[at]], in.npkts[in.ports[at]], in.npauses[in.ports[at]]);
 }
 
 static uint64_t

@@ -272,7 +272,7 @@ enter_alike(struct kernel_host *host, struct kernel_host_nic *nic, struct rte_mb
 	alike->bytes += wire_bytes;
 	if (host->has_telemetry)
 		kernel_host_row(nic, &memo->p);
-	place = kernel_host_may_go(nic, prio, start_ps) ? link_place(nic->tx, host->window.parity) : NULL;
+	place = kernel_host_may_go(nic, prio, start_ps) ? link_place(nic->tx, host->window.parity, wire_bytes) : NULL;
 	if (__builtin_expect(place == NULL, 0)) {
 		memo_fill(memo, bytes, PKT_BYTES, handle, &p);
 		if (kernel_host_may_go(nic, prio, start_ps))

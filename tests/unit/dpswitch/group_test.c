@@ -144,14 +144,14 @@ run_switch(struct scene *scene, uint64_t window_ps, struct log *logs)
 			for (uint32_t i = 0; i < lane->npkts; i++)
 				logs[m].out[logs[m].count++] =
 					(struct departure){ lane->pkts[i].time_ps - tx->delay_ps, lane->pkts[i].psn };
-			lane->npkts = tx->npauses[window.parity] = 0;
+			link_empty_lane(tx, window.parity);
 		}
 		for (uint32_t h = 0; h < HOSTS; h++) {
 			const struct pause_frame *pauses = node->tx[h]->lane_pauses[window.parity];
 
 			for (uint32_t i = 0; i < node->tx[h]->npauses[window.parity]; i++)
 				scene->reported += prng_mix(pauses[i].time_ps * 2 + pauses[i].xoff) * (h + 1);
-			node->tx[h]->npauses[window.parity] = 0;
+			link_empty_lane(node->tx[h], window.parity);
 		}
 		for (; next < scene->count && scene->list[next].time_ps - PS_PER_US < window.end_ps; next++) {
 			const struct happening *h = &scene->list[next];
