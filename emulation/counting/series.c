@@ -18,10 +18,10 @@
 #define VIRTUAL_PERIOD_PS (100 * PS_PER_US)
 #define REAL_PERIOD_PS (100 * PS_PER_MS)
 /*
- * A row costs about as much as 10 packet hops. In virtual time a run has one for each 600 hops at most, behind the first
- * ones: the series take less than 3 % of it, however little it has to do.
+ * A row costs about as much as 10 to 18 packet hops, by processor. In virtual time a run has one for each 1,000 hops at
+ * most, behind the first ones: the series take less than 2 % of it, however little it has to do.
  */
-#define ROW_HOPS 600
+#define ROW_HOPS 1000
 #define FREE_ROWS 1000
 
 int
