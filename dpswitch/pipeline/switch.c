@@ -58,14 +58,15 @@ transmit_alone(struct sw *sw, const struct pause_frame *const *pauses, const uin
 	void (*transmit)(struct sw *, uint16_t, const struct pause_frame *, uint32_t, const struct window *) =
 		direct ? switch_transmit_direct : switch_transmit_hashed;
 	uint16_t busy[TOPO_MAX_PORTS];
-	uint32_t count = 0;
+	uint32_t count = 0, work;
 
 	for (uint16_t i = 0; i < sw->node.nports; i++) {
 		const struct switch_port *port = &sw->ports[i];
 
 		/* Without a branch: whether the next port has work is foreseen by no processor. */
 		busy[count] = i;
-		count += (uint32_t)((port->arrivals.nruns | port->egress.backlog | npauses[i]) != 0) & !group_has(&sw->group, i);
+		work = port->arrivals.nruns | port->egress.backlog | npauses[i];
+		count += (work != 0) & !group_has(&sw->group, i);
 	}
 	for (uint32_t i = 0; i < count; i++)
 		fetch_port(&sw->ports[busy[i]], 0);
