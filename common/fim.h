@@ -78,13 +78,13 @@ double fim_expected(const struct fim_chance *chance, double ideal);
 
 #define FIM_NONE UINT32_MAX
 #define FIM_MAX_TIERS 8 /* switches further away are of the last */
-#define FIM_MAX_PORTS 128
+#define FIM_MAX_PORTS 256
 #define FIM_MAX_HOPS 64
 #define FIM_LAYER_NAME 40
 
 /* Ports of one node: bit p is port p. */
 struct fim_ports {
-	uint64_t of[2];
+	uint64_t of[FIM_MAX_PORTS / 64];
 };
 
 struct fim_node {

@@ -65,7 +65,7 @@ further_ports(uint32_t count, char text[TEXT_MORE])
 
 /* What the flows' paths lead to an egress. */
 struct load {
-	uint64_t busy[TOPO_MAX_PORTS / 64]; /* ingresses of its switch, a bit each */
+	uint64_t busy[(TOPO_MAX_PORTS + 63) / 64]; /* ingresses of its switch, a bit each */
 	uint32_t flows;
 };
 

@@ -205,8 +205,9 @@ send_choice(const struct scenario *scenario, uint32_t node, uint32_t flow, bool 
 	}
 	sets->members[sets->count++] = choice.members;
 	rec.set = sets->count;
+	rec.first = route_set_first(choice.members, choice.nmembers);
 	for (uint32_t i = 0; i < choice.nmembers; i++)
-		rec.ports[choice.members[i] / 64] |= 1ULL << choice.members[i] % 64;
+		rec.ports[(choice.members[i] - rec.first) / 64] |= 1ULL << (choice.members[i] - rec.first) % 64;
 	exporter_header(exporter, &rec, REC_ECMP, sizeof(rec));
 	return (uint16_t)rec.set;
 }

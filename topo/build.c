@@ -117,9 +117,11 @@ builder_index(struct builder *builder)
 static int
 add_port(struct builder *builder, const struct cfg_where *where, struct topo_node *node)
 {
-	if (node->nports == TOPO_MAX_PORTS)
+	const int most = node->kind == TOPO_HOST ? TOPO_MAX_NICS : TOPO_MAX_PORTS;
+
+	if (node->nports == most)
 		return cfg_fail(where, NULL, builder->err, "%s \"%s\" has more than %d ports",
-				node->kind == TOPO_HOST ? "host" : "switch", node->name, TOPO_MAX_PORTS);
+				node->kind == TOPO_HOST ? "host" : "switch", node->name, most);
 	node->nports++;
 	return 0;
 }

@@ -13,7 +13,7 @@ struct rail_cfg {
 #define S struct rail_cfg
 static const struct cfg_field fields[] = {
 	CFG_FIELD("hosts", CFG_INT, offsetof(S, hosts), .min = 1, .max = TOPO_MAX_NODES, .doc = "Hosts h0.."),
-	CFG_FIELD("nics", CFG_INT, offsetof(S, nics), .min = 1, .max = TOPO_MAX_PORTS,
+	CFG_FIELD("nics", CFG_INT, offsetof(S, nics), .min = 1, .max = TOPO_MAX_NICS,
 		  .doc = "NIC ports of a host: the number of rails"),
 	CFG_FIELD("hosts_per_group", CFG_INT, offsetof(S, hosts_per_group), .min = 1, .max = TOPO_MAX_PORTS,
 		  .doc = "Hosts that share rail switches"),

@@ -365,6 +365,21 @@ route_next_hops(const struct route_table *table, uint32_t node, uint32_t dst, ui
 	return set->count;
 }
 
+uint32_t
+route_widest_set(const struct route_table *table, uint32_t *span)
+{
+	for (uint32_t node = 0; node < table->topo->nnodes; node++)
+		for (uint32_t edge = 0; table->topo->nodes[node].nports > ROUTE_SET_SPAN && edge < table->nedges; edge++) {
+			const struct set *set = &table->sets[(size_t)node * table->nedges + edge];
+			const uint8_t *ports = &table->members[set->first];
+
+			*span = set->count != 0 ? ports[set->count - 1] - ports[0] + 1u : 0;
+			if (*span > ROUTE_SET_SPAN)
+				return node;
+		}
+	return TOPO_NONE;
+}
+
 /* The path of one flow: choice, path, delay. */
 
 int

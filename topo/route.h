@@ -35,6 +35,27 @@ int route_table_update(struct route_table *table, const bool *withdrawn);
 uint32_t route_next_hops(const struct route_table *table, uint32_t node, uint32_t dst, uint16_t dst_nic,
 			 const uint8_t **ports);
 
+/* Ports of equal cost are recorded as bits from a first port on, ROUTE_SET_SPAN of them. */
+#define ROUTE_SET_SPAN 128
+
+/*
+ * The first port of the bits that a set of ports is recorded in.
+ * @param members  [count] ascending
+ * @return 0 where all members are below ROUTE_SET_SPAN; else the least of them
+ */
+static inline uint8_t
+route_set_first(const uint8_t *members, uint32_t count)
+{
+	return count != 0 && members[count - 1] >= ROUTE_SET_SPAN ? members[0] : 0;
+}
+
+/*
+ * A switch with ports of equal cost, towards one destination, that do not fit ROUTE_SET_SPAN bits.
+ * @param span  set to the number of ports from the least of them to the largest
+ * @return node id; TOPO_NONE: there is none
+ */
+uint32_t route_widest_set(const struct route_table *table, uint32_t *span);
+
 /* All that decides where a packet goes, faults aside. */
 struct routing {
 	const struct topo *topo;

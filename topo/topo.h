@@ -9,7 +9,8 @@
 #include "common/cfg/cfg.h"
 #include "common/err.h"
 
-#define TOPO_MAX_PORTS 128   /* of one node; port indices fit struct pkt */
+#define TOPO_MAX_PORTS 248   /* of one node: struct pkt has a byte for a port, whose last values name none */
+#define TOPO_MAX_NICS 128    /* ports of a host: an address has 7 bits for one */
 #define TOPO_MAX_NODES 65535 /* an address has 16 bits for a host: topo_nic_ip() */
 #define TOPO_NONE UINT32_MAX
 
@@ -65,6 +66,16 @@ static inline const struct topo_port *
 topo_port_of(const struct topo *topo, uint32_t node, uint16_t index)
 {
 	return &topo->ports[topo->nodes[node].first_port + index];
+}
+
+/*
+ * A number that no other port of a network has, which does not depend on how many ports nodes have: the stream of a
+ * port's chance.
+ */
+static inline uint32_t
+topo_port_stream(uint32_t node, uint16_t index)
+{
+	return (uint32_t)(index >> 7) << 23 | node << 7 | (index & 0x7f);
 }
 
 /* 10.x.y.z made of host node id and NIC: the address the host's NIC has. Host byte order. */

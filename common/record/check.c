@@ -368,7 +368,10 @@ check_notify(struct record_check *check, const void *rec, struct err *err)
 static bool
 has_member(const struct rec_ecmp *set, uint32_t port)
 {
-	return port < 2 * PORTS_A_WORD && (set->ports[port / PORTS_A_WORD] >> port % PORTS_A_WORD & 1) != 0;
+	uint32_t bit = port - set->first;
+
+	return port >= set->first && bit < 2 * PORTS_A_WORD &&
+	       (set->ports[bit / PORTS_A_WORD] >> bit % PORTS_A_WORD & 1) != 0;
 }
 
 static int
@@ -379,7 +382,7 @@ check_set(struct record_check *check, const void *rec, struct err *err)
 
 	if (r->set != check->sets.count + 1)
 		return record_wrong(&r->hdr, "set", r->set, err, "%u, the next one", check->sets.count + 1);
-	for (uint32_t p = nports; p < 2 * PORTS_A_WORD; p++)
+	for (uint32_t p = nports; p < r->first + 2u * PORTS_A_WORD; p++)
 		if (has_member(r, p))
 			return record_wrong(&r->hdr, "ports", p, err, "members below %u, the number of ports of the node",
 					    nports);

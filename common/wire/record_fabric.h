@@ -73,13 +73,15 @@ struct rec_ecmp {
 	struct rec_hdr hdr;
 	uint32_t set; /* from 1, over all switches */
 	/* 1: every packet has a port of its own, and ROUTE.port is one of them; 0: a hash chose it for the flow */
-	uint32_t sprayed;
-	uint64_t ports[2]; /* bit p % 64 of word p / 64: port index p is a member */
+	uint16_t sprayed;
+	uint16_t first;    /* 0 where all members are below 128; else the least of them */
+	uint64_t ports[2]; /* bit p % 64 of word p / 64: port index first + p is a member */
 };
 
 #define REC_ECMP_FIELDS(F, T)                                                                                              \
 	F(T, 24, set, RANGE(1, UINT16_MAX))                                                                                \
 	F(T, 28, sprayed, FLAG)                                                                                            \
+	F(T, 30, first, PORT)                                                                                              \
 	F(T, 32, ports[0], ANY)                                                                                            \
 	F(T, 40, ports[1], ANY)
 #define REC_ECMP_KEY(K, T) K(T, set)

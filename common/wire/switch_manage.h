@@ -116,12 +116,13 @@ enum swm_result { SWM_RESULTS(ENUM_VALUE) SWM_RESULT_COUNT };
 
 /* A row of EGRESSES. */
 struct swm_egress {
-	uint64_t members[2]; /* ports of equal cost: bit p % 64 of word p / 64 */
+	uint64_t members[2]; /* ports of equal cost: bit p % 64 of word p / 64: port first + p */
 	uint16_t port;       /* from 0; forwarded: the egress; dropped: the port that is at fault, or SWM_NO_PORT */
 	uint8_t result;      /* enum swm_result */
 	uint8_t reason;      /* reason of the drop: enum rec_drop */
 	uint8_t pinned;      /* 1: an entry of the flow's own decides, rather than the hash */
-	uint8_t reserved[3]; /* zero */
+	uint8_t first;       /* 0 where all members are below 128; else the least of them */
+	uint8_t reserved[2]; /* zero */
 };
 
 WIRE_AT(swm_egress, 0, members)
@@ -129,7 +130,8 @@ WIRE_AT(swm_egress, 16, port)
 WIRE_AT(swm_egress, 18, result)
 WIRE_AT(swm_egress, 19, reason)
 WIRE_AT(swm_egress, 20, pinned)
-WIRE_AT(swm_egress, 21, reserved)
+WIRE_AT(swm_egress, 21, first)
+WIRE_AT(swm_egress, 22, reserved)
 WIRE_SIZE(swm_egress, 24)
 
 /* What a port counts, since the switch is up: field of struct swm_port, and SAI's name of it, as in SONiC's COUNTERS_DB. */

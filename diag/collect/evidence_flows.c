@@ -349,8 +349,10 @@ evidence_join_passages(struct evidence *ev, struct err *err)
 bool
 evidence_has_member(const struct rec_ecmp *set, uint16_t port)
 {
-	return port / PORTS_A_WORD < ARRAY_LEN(set->ports) &&
-	       (set->ports[port / PORTS_A_WORD] >> port % PORTS_A_WORD & 1) != 0;
+	uint32_t bit = port - (uint32_t)set->first;
+
+	return port >= set->first && bit / PORTS_A_WORD < ARRAY_LEN(set->ports) &&
+	       (set->ports[bit / PORTS_A_WORD] >> bit % PORTS_A_WORD & 1) != 0;
 }
 
 /* Sets are sorted by their number. */

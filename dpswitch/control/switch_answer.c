@@ -14,7 +14,7 @@ _Static_assert(sizeof(struct swm_list) + SWM_MAX_QUERIES * sizeof(struct swm_egr
 _Static_assert(sizeof(struct swm_list) + TOPO_MAX_PORTS * sizeof(struct swm_port) <= SWM_MAX_REPLY, "PORTS");
 _Static_assert(sizeof(struct swm_flows) + SWM_MAX_FLOWS * sizeof(struct swm_flow) <= SWM_MAX_REPLY, "FLOW_LIST");
 _Static_assert(sizeof(struct swm_samples) + SWM_MAX_SAMPLES * sizeof(struct swm_sample) <= SWM_MAX_REPLY, "SAMPLE_LIST");
-_Static_assert(TOPO_MAX_PORTS <= 128, "members of a set of ports fit struct swm_egress");
+_Static_assert(TOPO_MAX_PORTS <= UINT8_MAX, "a port fits a byte of struct swm_egress");
 
 /* A request's body, and where its reply is made. */
 struct exchange {
@@ -71,8 +71,13 @@ answer_headers(const struct sw *sw, const struct flow_index *index, const struct
 	case LOOKUP_KNOWN:
 		break;
 	}
-	for (uint32_t i = 0; i < found.nmembers; i++)
-		egress.members[found.members[i] / 64] |= UINT64_C(1) << found.members[i] % 64;
+	egress.first = (uint8_t)route_set_first(found.members, found.nmembers);
+	for (uint32_t i = 0; i < found.nmembers; i++) {
+		uint32_t bit = found.members[i] - (uint32_t)egress.first;
+
+		if (bit < ROUTE_SET_SPAN)
+			egress.members[bit / 64] |= UINT64_C(1) << bit % 64;
+	}
 	egress.pinned = found.is_pinned;
 	if (found.egress == SWITCH_EGRESS_DROP) {
 		egress.result = SWM_DROPPED;

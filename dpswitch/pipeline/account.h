@@ -14,11 +14,11 @@
 
 /*
  * One charge or release as a sortable key:
- *   time since the window's start [63:27] | departure [26] | ingress port [25:19] | class [18:16] | wire bytes [15:0]
+ *   time since the window's start [63:28] | departure [27] | ingress port [26:19] | class [18:16] | wire bytes [15:0]
  */
-#define ACCOUNT_TIME_SHIFT 27
+#define ACCOUNT_TIME_SHIFT 28
 _Static_assert(WINDOW_MAX_PS < 1ULL << (64 - ACCOUNT_TIME_SHIFT), "a window's offsets fit a key");
-_Static_assert(TOPO_MAX_PORTS <= 128 && SWITCH_CLASSES <= 8, "ports and classes fit a key");
+_Static_assert(TOPO_MAX_PORTS <= 256 && SWITCH_CLASSES <= 8, "ports and classes fit a key");
 
 struct sw;
 
@@ -108,20 +108,20 @@ account_index(const struct account *account, uint16_t in_port, uint8_t prio)
 static inline uint64_t
 account_key(uint64_t offset_ps, bool departure, uint8_t in_port, uint8_t prio, uint16_t wire_bytes)
 {
-	return offset_ps << ACCOUNT_TIME_SHIFT | (uint64_t)departure << 26 | (uint64_t)in_port << 19 |
+	return offset_ps << ACCOUNT_TIME_SHIFT | (uint64_t)departure << 27 | (uint64_t)in_port << 19 |
 	       (uint64_t)prio << 16 | wire_bytes;
 }
 
 static inline bool
 account_key_departs(uint64_t key)
 {
-	return key >> 26 & 1;
+	return key >> 27 & 1;
 }
 
 static inline uint16_t
 account_key_port(uint64_t key)
 {
-	return key >> 19 & 0x7f;
+	return key >> 19 & 0xff;
 }
 
 static inline uint8_t

@@ -277,8 +277,11 @@ look_for_held(struct switch_port *port, uint8_t prio)
 	const struct fifo *q = &port->egress.q[prio];
 
 	memset(port->polls.held, 0, sizeof(port->polls.held));
-	for (uint32_t i = 0, count = fifo_count(q); i < count; i++)
-		port->polls.held[fifo_at(q, i)->in_port] = true;
+	for (uint32_t i = 0, count = fifo_count(q); i < count; i++) {
+		uint8_t in_port = fifo_at(q, i)->in_port;
+
+		port->polls.held[in_port / 64] |= UINT64_C(1) << in_port % 64;
+	}
 }
 
 /* Does a packet of a lossless class that entered there wait here? */
@@ -292,7 +295,7 @@ holds_any(const struct sw *sw, struct switch_port *port, uint8_t prio, uint16_t 
 		port->polls.held_prio = prio;
 		look_for_held(port, prio);
 	}
-	return port->polls.held[in_port];
+	return (port->polls.held[in_port / 64] >> in_port % 64 & 1) != 0;
 }
 
 /* A PFC poll: the ingress that paused the link, and all egresses that it feeds but those of the victim. */

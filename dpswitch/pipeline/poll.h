@@ -20,8 +20,8 @@ struct port_polls {
 	bool knows_shared, knows_carried, knows_held;
 	bool shared;
 	uint64_t carried_bytes;
-	uint8_t held_prio;         /* of this class */
-	bool held[TOPO_MAX_PORTS]; /* by ingress */
+	uint8_t held_prio;                         /* of this class */
+	uint64_t held[(TOPO_MAX_PORTS + 63) / 64]; /* bit i % 64 of word i / 64: ingress i */
 };
 
 struct polling {

@@ -15,13 +15,10 @@
 static uint32_t switch_hash_choice(const struct sw *sw, const struct flow *flow, bool reverse, uint32_t count);
 static bool switch_expired(struct sw *sw, uint16_t in_port, const struct pkt *p);
 
-int
+void
 switch_routes_init(struct switch_routes *routes, const struct flow_table *flows)
 {
 	flow_map_init(&routes->cache, 2 * flow_table_slots(flows));
-	routes->pull = calloc(TOPO_MAX_PORTS, sizeof(*routes->pull));
-	routes->pulled = calloc(TOPO_MAX_PORTS, sizeof(*routes->pulled));
-	return routes->pull != NULL && routes->pulled != NULL ? 0 : -ENOMEM;
 }
 
 void
@@ -203,6 +200,12 @@ switch_deny(struct sw *sw, uint32_t dst, uint8_t reason)
 void
 switch_pull(struct sw *sw, uint16_t port, double share)
 {
+	if (sw->routes.pull == NULL) {
+		sw->routes.pull = calloc(sw->node.nports, sizeof(*sw->routes.pull));
+		sw->routes.pulled = calloc(sw->node.nports, sizeof(*sw->routes.pulled));
+		if (sw->routes.pull == NULL || sw->routes.pulled == NULL)
+			log_fatal("out of memory for faults of a switch");
+	}
 	sw->routes.pull[port] = share;
 	sw->routes.pulls = false;
 	for (uint16_t i = 0; i < sw->node.nports; i++)
@@ -213,7 +216,7 @@ switch_pull(struct sw *sw, uint16_t port, double share)
 uint64_t
 switch_pulled(const struct sw *sw, uint16_t port)
 {
-	return sw->routes.pulled[port];
+	return sw->routes.pulled != NULL ? sw->routes.pulled[port] : 0;
 }
 
 uint64_t
@@ -317,7 +320,7 @@ choose_pulled(const struct sw *sw, const struct flow *flow, bool reverse, struct
 	lookup->egress = hashed;
 	for (uint32_t i = 0; i < lookup->nmembers; i++) {
 		uint64_t stream =
-			pkt_chance_stream(sw->config->hash_seed, PKT_CHANCE_PULL, sw->node.id * TOPO_MAX_PORTS + ports[i]);
+			pkt_chance_stream(sw->config->hash_seed, PKT_CHANCE_PULL, topo_port_stream(sw->node.id, ports[i]));
 
 		if (pkt_chance_unit(prng_mix(prng_mix(stream ^ tuple) ^ (more | reverse))) >= sw->routes.pull[ports[i]])
 			continue;

@@ -29,7 +29,8 @@ struct forced_route {
 struct switch_routes {
 	struct flow_map cache;       /* egress by flow and direction, of those that passed: route_key() */
 	struct forced_route *forced; /* [nodes] NULL: no fault has set any */
-	double *pull; /* [ports] faults: of flows that have a choice with this port in it, the share that it gets first */
+	/* [ports] made by the first fault: of flows with a choice that has this port, the share that it gets first */
+	double *pull;
 	uint64_t *pulled; /* [ports] flows, and their reverse paths, that it got by its pull */
 	bool pulls;       /* some port does */
 };
@@ -49,8 +50,8 @@ switch_cached(const struct switch_routes *routes, uint32_t flow, bool reverse)
 
 _Static_assert((uint8_t)FLOW_MAP_NONE == SWITCH_EGRESS_NONE, "a flow that is not in the cache has no egress");
 
-/* @return 0 or -ENOMEM */
-int switch_routes_init(struct switch_routes *routes, const struct flow_table *flows);
+/* Cannot fail. */
+void switch_routes_init(struct switch_routes *routes, const struct flow_table *flows);
 void switch_routes_fini(struct switch_routes *routes);
 
 /* A packet whose egress the route cache alone does not give. @param cached  its entry */

@@ -83,7 +83,7 @@ begin_ports(struct switch_samples *samples, const struct switch_config *config, 
 		if (config->topo->nodes[topo_port_of(config->topo, node->id, i)->peer].kind != TOPO_HOST)
 			continue;
 		any = true;
-		prng_init(&port->prng, config->seed ^ STREAM << 48, (uint64_t)node->id * TOPO_MAX_PORTS + i);
+		prng_init(&port->prng, config->seed ^ STREAM << 48, topo_port_stream(node->id, i));
 		port->skip = samples_draw(&port->prng, samples->rate);
 		port->ring = calloc(SWM_MAX_SAMPLES, sizeof(*port->ring));
 		if (port->ring == NULL)

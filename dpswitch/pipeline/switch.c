@@ -373,8 +373,7 @@ init_stages(struct sw *sw, struct err *err)
 
 	sw->telemetry.lossless = sw->account.lossless;
 	memset(sw->limit_bytes, 0xff, sizeof(sw->limit_bytes));
-	if (ret == 0)
-		ret = switch_routes_init(&sw->routes, sw->config->flows);
+	switch_routes_init(&sw->routes, sw->config->flows);
 	if (ret == 0)
 		ret = spray_init(&sw->spray, sw->config, sw->node.id);
 	if (ret == 0 && spray_is_on(&sw->spray) && sw->spray.balance.params->ops->in_order)

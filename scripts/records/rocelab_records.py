@@ -35,7 +35,7 @@ KINDS = {
         "64 peer u32, 68 channel u32, 72 own_step u32, 76 depends_rank u32, 80 depends_step u32, 84 depends u32, "
         "88 ideal_ps u64, 96 expect_ps u64, 104 base_rtt_ps u64, 112 prio u32, 116 spread_ns u32"),
     6: ("ROUTE", 48, "24 flow tuple, 40 hop u16, 42 port u16, 44 reverse u16, 46 ecmp u16"),
-    7: ("ECMP", 48, "24 set u32, 28 sprayed u32, 32 ports_0 u64, 40 ports_1 u64"),
+    7: ("ECMP", 48, "24 set u32, 28 sprayed u16, 30 first u16, 32 ports_0 u64, 40 ports_1 u64"),
     8: ("FOLLOW", 32, "24 collective u32, 28 after u32"),
     9: ("DEPEND", 56, "24 collective u32, 28 iteration u32, 32 step u32, 36 rank u32, 40 on_collective u32, "
         "44 on_rank u32, 48 on_step u32, 52 reserved u32"),

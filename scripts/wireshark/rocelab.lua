@@ -30,7 +30,7 @@ local RECORDS = {
           "own_step:u32 depends_rank:u32 depends_step:u32 depends:u32 ideal_ps:ps expect_ps:ps base_rtt_ps:ps " ..
           "prio:u32 spread_ns:u32" },
   [6] = { "route", 48, "flow:tuple hop:u16 port:u16 reverse:u16 ecmp:u16" },
-  [7] = { "ecmp", 48, "set:u32 sprayed:u32 ports_0:u64 ports_1:u64" },
+  [7] = { "ecmp", 48, "set:u32 sprayed:u16 first:u16 ports_0:u64 ports_1:u64" },
   [8] = { "follow", 32, "collective:u32 after:u32" },
   [9] = { "depend", 56, "collective:u32 iteration:u32 step:u32 rank:u32 on_collective:u32 on_rank:u32 on_step:u32 " ..
           "reserved:u32" },

@@ -31,7 +31,7 @@ static const struct cfg_field fields[] = {
 		  .doc = "Order in which free hosts are taken; a leaf is the switch of a host's first NIC."),
 	CFG_FIELD("count", CFG_INT, AT(count), .def = "0", .max = RECORD_MAX_NODES,
 		  .doc = "Number of ranks; 0: as many as fit."),
-	CFG_FIELD("nics", CFG_INT, AT(nics), .def = "1", .min = 1, .max = TOPO_MAX_PORTS,
+	CFG_FIELD("nics", CFG_INT, AT(nics), .def = "1", .min = 1, .max = TOPO_MAX_NICS,
 		  .doc = "Ranks per host, one per NIC: rank 0 is at NIC 1 of the first host, rank 1 at its NIC 2, ..."),
 	CFG_FIELD("seed", CFG_INT, AT(seed), .def = "-1", .min = -1, .max = 9e18,
 		  .doc = "Seed of kind random; -1: the run's seed."),

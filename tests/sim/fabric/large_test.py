@@ -5,6 +5,7 @@
 import csv
 
 from harness import ROCELAB, SANITIZED, check, command, long_run, rocelab, scenario_file
+from records import rocelab_records
 
 RATE = 'rate = "400Gbps"; delay = "1us";'
 
@@ -68,6 +69,24 @@ def many_nodes():
     check(ends == {"h0", "h16383", "h16639"}, "16640 hosts: they send", ends)
 
 
+def wide_switches():
+    """Switches of 248 ports: ingresses and ports of equal cost from 128 on, under PFC; the digest is that of two lcores."""
+    flows = ", ".join('{ src = "h%d"; dst = "h127"; sport = %d; bytes = "300KB"; }' % (128 + i, 20000 + i) for i in range(16))
+    scenario = scenario_file('topology = { kind = "rail"; hosts = 256; nics = 1; hosts_per_group = 128; spines = 120; '
+                             + RATE + ''' };
+collectives = ( { op = "allreduce"; algorithm = "halving-doubling"; type = "int32"; payload = "real"; bytes = "16KB"; } );
+flows = ( ''' + flows + ''' );
+''')
+    one, two = (rocelab(scenario, "--lcores", lcores) for lcores in ("1", "2"))
+    check_run(one, "248 ports")
+    check(one.wrong() == ["0"], "248 ports: no element of any vector is wrong", one.stdout)
+    check(one.run["digest"] == two.run["digest"], "248 ports: two lcores have the digest of one")
+    check((one.dir / "records.bin").read_bytes() == (two.dir / "records.bin").read_bytes(), "248 ports: and its records")
+    sets = [row for row in rocelab_records.read(one.dir / "records.bin") if row.type == "ECMP"]
+    check({(row["first"], row["ports_0"].bit_count() + row["ports_1"].bit_count()) for row in sets} == {(128, 120)},
+          "248 ports: uplinks of equal cost are ports 128 to 247", sets[:1])
+
+
 def memory_refuses():
     """Limits are memory: a run that takes more is refused before anything is made of it."""
     done = command(ROCELAB, "run", scenario_file(tree(16640) + """collectives = ( { op = "allreduce"; algorithm = "ring";
@@ -77,6 +96,7 @@ def memory_refuses():
 
 
 many_nodes()
+wide_switches()
 memory_refuses()
 if not SANITIZED or long_run("more than 1,024 ranks, and 65,534 flows, under sanitizers"):
     many_ranks()

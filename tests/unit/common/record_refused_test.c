@@ -241,7 +241,14 @@ sets_have_members(void **state)
 	BAD(route, ROUTE, 3, "ecmp = 9; right would be 0, or a described set of node 3", .ecmp = 9);
 	GOOD(ecmp, ECMP, 4, .set = 2, .ports = { 1, 1ULL << 63 });
 	GOOD(route, ROUTE, 4, .port = 127, .ecmp = 2);
-	BAD(route, ROUTE, 4, "ecmp = 2", .port = 129, .ecmp = 2); /* sets hold no port beyond 128 */
+	BAD(route, ROUTE, 4, "ecmp = 2", .port = 129, .ecmp = 2);
+	BAD(ecmp, ECMP, 4, "first = 130; right would be below 130", .set = 3, .first = WIDEST);
+	BAD(ecmp, ECMP, 4, "ports = 130; right would be members below 130", .set = 3, .first = 3,
+	    .ports = { 1, 1ULL << 63 });
+	GOOD(ecmp, ECMP, 4, .set = 3, .first = 2, .ports = { 1, 1ULL << 63 });
+	GOOD(route, ROUTE, 4, .port = 2, .ecmp = 3);
+	GOOD(route, ROUTE, 4, .port = 129, .ecmp = 3);
+	BAD(route, ROUTE, 4, "ecmp = 3", .port = 1, .ecmp = 3);
 	GOOD(traced_hop, TRACED_HOP, 3, .hop = 1, .set_low = 1ULL << 63, .set_high = 1);
 	BAD(traced_hop, TRACED_HOP, 3, "set_high = 64; right would be ports below 70", .hop = 1, .set_high = 1 << 6);
 	GOOD(traced_hop, TRACED_HOP, 4, .hop = 1, .set_high = 1ULL << 63);

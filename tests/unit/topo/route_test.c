@@ -335,6 +335,51 @@ test_pin_errors(void **state)
 			 "t.cfg:5: paths.[0].sport: found 70000; 0 to 65535 would be right");
 }
 
+/* Between switches a and b a cable, then hosts at a, then more cables: ports of equal cost far from each other. */
+static void
+assert_widest(uint32_t hosts, uint32_t cables, uint32_t first, uint32_t expected)
+{
+	struct cfg *cfg;
+	struct topo *topo;
+	struct route_table *table;
+	char text[8192] = "topology = { kind = \"explicit\"; switches = [ \"a\", \"b\" ];\nhosts = [ \"x\"";
+	const uint8_t *ports;
+	uint32_t span, count, node;
+
+	for (uint32_t i = 0; i < hosts; i++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), ", \"h%u\"", i);
+	strcat(text, " ];\nlinks = ( \"x b\"");
+	for (uint32_t i = 0; i < first; i++)
+		strcat(text, ", \"a b\"");
+	for (uint32_t i = 0; i < hosts; i++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), ", \"h%u a\"", i);
+	for (uint32_t i = first; i < cables; i++)
+		strcat(text, ", \"a b\"");
+	strcat(text, " ); };");
+	topo = make_topo(text, &cfg);
+	table = route_table_create(topo);
+	node = route_widest_set(table, &span);
+	assert_int_equal(node, expected != 0 ? topo_find(topo, "a") : TOPO_NONE);
+	if (expected != 0)
+		assert_int_equal(span, expected);
+	count = route_next_hops(table, topo_find(topo, "a"), topo_find(topo, "x"), 0, &ports);
+	assert_int_equal(count, cables);
+	assert_int_equal(route_set_first(ports, count), first == 0 && hosts + cables > ROUTE_SET_SPAN ? hosts : 0);
+	route_table_destroy(table);
+	topo_destroy(topo);
+	cfg_destroy(cfg);
+}
+
+static void
+test_wide_sets(void **state)
+{
+	(void)state;
+	assert_widest(128, 120, 0, 0); /* 248 ports, the last 120 of equal cost */
+	assert_widest(126, 2, 1, 0);
+	assert_widest(127, 2, 1, 129);
+	assert_widest(3, 2, 0, 0);
+}
+
 /*
  * 12 -> 13 over one switch at 100 Gbps, 2 us a link: data 2 x (2 us + 107.84 ns), ACK 2 x (2 us + 4.8 ns). With a
  * quantum of 1 ns 107 and 4 ns; a pipeline of 600 ns counts at all four receivers.
@@ -365,6 +410,7 @@ UNIT_TEST(route)
 		cmocka_unit_test(test_next_hops),    cmocka_unit_test(test_parallel),    cmocka_unit_test(test_nics),
 		cmocka_unit_test(test_back_to_back), cmocka_unit_test(test_ecmp_spread), cmocka_unit_test(test_paths),
 		cmocka_unit_test(test_pins),         cmocka_unit_test(test_pin_errors),  cmocka_unit_test(test_rtt),
+		cmocka_unit_test(test_wide_sets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

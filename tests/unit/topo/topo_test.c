@@ -103,10 +103,28 @@ test_too_many_ports(void **state)
 	char text[8192] = "topology = { kind = \"explicit\"; hosts = [ \"a\" ]; switches = [ \"s\" ];\nlinks = (\n\"a s\"";
 
 	/* 129 cables, one a line from line 3. */
-	for (int i = 0; i < TOPO_MAX_PORTS; i++)
+	for (int i = 0; i < TOPO_MAX_NICS; i++)
 		strcat(text, ",\n\"a s\"");
 	strcat(text, " ); };");
 	expect_topo_error(text, "t.cfg:131: topology.links.[128]: host \"a\" has more than 128 ports");
+	strcpy(text,
+	       "topology = { kind = \"explicit\"; hosts = [ \"a\" ]; switches = [ \"s\", \"t\" ];\nlinks = (\n\"a s\"");
+	for (int i = 0; i < TOPO_MAX_PORTS; i++)
+		strcat(text, ",\n\"s t\"");
+	strcat(text, " ); };");
+	expect_topo_error(text, "t.cfg:251: topology.links.[248]: switch \"s\" has more than 248 ports");
+}
+
+/* The streams of ports are those of the fabrics that had 128 ports a node at most, and no two ports have one. */
+static void
+test_port_streams(void **state)
+{
+	(void)state;
+	assert_int_equal(topo_port_stream(7, 5), 7 * 128 + 5);
+	assert_int_equal(topo_port_stream(65534, 127), 65534 * 128 + 127);
+	assert_int_equal(topo_port_stream(0, 128), 1 << 23);
+	assert_int_not_equal(topo_port_stream(7, 128), topo_port_stream(8, 0));
+	assert_int_equal(topo_port_stream(7, 247), (1 << 23) + 7 * 128 + 119);
 }
 
 /* Al-Fares et al., K = 4: 20 switches, 16 hosts, 48 links. */
@@ -134,8 +152,8 @@ test_fat_tree(void **state)
 	cfg_destroy(cfg);
 	expect_topo_error("topology = { kind = \"fat-tree\";\n k = 5; };",
 			  "t.cfg:2: topology.k: 5 is odd; an even number would be right");
-	expect_topo_error("topology = { kind = \"fat-tree\"; k = 130; };",
-			  "t.cfg:1: topology.k: found 130; 2 to 128 would be right");
+	expect_topo_error("topology = { kind = \"fat-tree\"; k = 250; };",
+			  "t.cfg:1: topology.k: found 250; 2 to 248 would be right");
 	expect_topo_error("topology = { kind = \"fat-tree\"; k = 128; };",
 			  "t.cfg:1: topology.k: 128 makes 524288 hosts; at most 65535 nodes are possible");
 	expect_topo_error("topology = { kind = \"fat-tree\"; };",
@@ -168,8 +186,8 @@ test_leaf_spine(void **state)
 		"t.cfg:2: topology.oversubscription: 2 does not fit uplink_rate = 100Gbps: 8 hosts over 2 uplinks of "
 		"that rate are 4 to 1");
 	expect_topo_error(
-		"topology = { kind = \"leaf-spine\"; leaves = 70; spines = 2; hosts_per_leaf = 1; parallel = 2; };",
-		"t.cfg:1: topology: switch \"s0\" has more than 128 ports");
+		"topology = { kind = \"leaf-spine\"; leaves = 125; spines = 2; hosts_per_leaf = 1; parallel = 2; };",
+		"t.cfg:1: topology: switch \"s0\" has more than 248 ports");
 }
 
 static void
@@ -422,11 +440,17 @@ test_headroom(void **state)
 UNIT_TEST(topo)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_explicit),       cmocka_unit_test(test_explicit_errors),
-		cmocka_unit_test(test_too_many_ports), cmocka_unit_test(test_fat_tree),
-		cmocka_unit_test(test_leaf_spine),     cmocka_unit_test(test_rail),
-		cmocka_unit_test(test_show),           cmocka_unit_test(test_ns3),
-		cmocka_unit_test(test_ns3_errors),     cmocka_unit_test(test_ns3_without),
+		cmocka_unit_test(test_explicit),
+		cmocka_unit_test(test_explicit_errors),
+		cmocka_unit_test(test_too_many_ports),
+		cmocka_unit_test(test_port_streams),
+		cmocka_unit_test(test_fat_tree),
+		cmocka_unit_test(test_leaf_spine),
+		cmocka_unit_test(test_rail),
+		cmocka_unit_test(test_show),
+		cmocka_unit_test(test_ns3),
+		cmocka_unit_test(test_ns3_errors),
+		cmocka_unit_test(test_ns3_without),
 		cmocka_unit_test(test_headroom),
 	};
 
