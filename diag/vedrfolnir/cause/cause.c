@@ -33,6 +33,7 @@ struct activity_run {
 	uint32_t flow;
 	uint64_t start_ps, end_ps;
 	uint64_t reach_ps; /* the latest end of it and those before it of its flow */
+	uint64_t bytes;    /* sent */
 };
 
 struct activity {
@@ -63,9 +64,11 @@ collect(struct activity *activity, const struct evidence *ev, const struct run_s
 			continue;
 		activity->unknown[steps[s].flow] |= !steps[s].reported;
 		if (steps[s].reported && steps[s].started)
-			activity->runs[count++] = (struct activity_run){ .flow = steps[s].flow,
-									 .start_ps = steps[s].start_ps,
-									 .end_ps = steps[s].end_ps };
+			activity->runs[count++] =
+				(struct activity_run){ .flow = steps[s].flow,
+						       .start_ps = steps[s].start_ps,
+						       .end_ps = steps[s].end_ps,
+						       .bytes = steps[s].open ? steps[s].acked_bytes : steps[s].bytes };
 	}
 	return count;
 }
@@ -169,6 +172,24 @@ activity_both_ran_ps(const struct activity *activity, uint32_t one, uint32_t oth
 }
 
 /* Measurements of steps and ports for signatures. */
+
+double
+cause_sent_bytes(const struct cause_set *set, uint32_t flow, uint64_t from_ps, uint64_t to_ps)
+{
+	const struct activity *activity = set->activity;
+	double bytes = 0;
+
+	for (uint32_t i = first_until(activity, flow, from_ps);
+	     i < activity->first[flow + 1] && activity->runs[i].start_ps < to_ps; i++) {
+		const struct activity_run *run = &activity->runs[i];
+		struct window part = clip(run, from_ps, to_ps);
+
+		if (run->end_ps > run->start_ps)
+			bytes += (double)run->bytes * (double)(part.to_ps - part.from_ps) /
+				 (double)(run->end_ps - run->start_ps);
+	}
+	return bytes;
+}
 
 bool
 cause_at_once(const struct cause_set *set, uint32_t flow, uint32_t step)
@@ -304,14 +325,20 @@ bool
 cause_is_planned(const struct cause_set *set, uint32_t step, const struct prov_graph *graph, const struct prov_port *port,
 		 const struct prov_at *other)
 {
-	const struct evidence *ev = set->in->ev;
-	const struct rec_collective *of = EV_AT(ev->collectives, struct rec_collective, set->in->steps[step].collective);
-	const struct ev_flow *victim = &ev->flows[graph->flows[graph->victim]],
-			     *flow = &ev->flows[graph->flows[other->flow]];
+	return cause_shares_nic(set, step, graph->flows[other->flow], port->port);
+}
 
-	return of->op != COLL_FLOWS && flow->of != EV_NONE && flow->of == victim->of &&
-	       flow->src_port == victim->src_port && flow->src_port != EV_NONE &&
-	       ev->ports[port->port].rate_bps >= ev->ports[flow->src_port].rate_bps;
+bool
+cause_shares_nic(const struct cause_set *set, uint32_t step, uint32_t flow, uint32_t port)
+{
+	const struct evidence *ev = set->in->ev;
+	const struct run_step *s = &set->in->steps[step];
+	const struct rec_collective *collective = EV_AT(ev->collectives, struct rec_collective, s->collective);
+	const struct ev_flow *victim = &ev->flows[s->flow], *of = &ev->flows[flow];
+
+	return collective->op != COLL_FLOWS && of->of != EV_NONE && of->of == victim->of &&
+	       of->src_port == victim->src_port && of->src_port != EV_NONE &&
+	       ev->ports[port].rate_bps >= ev->ports[of->src_port].rate_bps;
 }
 
 bool
@@ -368,12 +395,15 @@ cause_find(const struct cause_input *in, struct finding **findings, uint32_t *co
 	struct delays delays = { 0 };
 	struct cause_set all = { .in = in, .activity = &activity, .delays = &delays };
 	struct finding *out = NULL;
+	struct traced *traced = traced_create(in->ev);
 	int rc = 0;
 
+	all.traced = traced;
 	all.buckets = malloc(CAUSE_BUCKETS * sizeof(*all.buckets));
 	all.paced = paced_create(in);
-	all.no_memory = all.paced == NULL || activity_init(&activity, in->ev, in->steps, in->nsteps) != 0 ||
-			delays_init(&delays, in) != 0 || all.buckets == NULL;
+	all.no_memory = all.paced == NULL || traced == NULL ||
+			activity_init(&activity, in->ev, in->steps, in->nsteps) != 0 || delays_init(&delays, in) != 0 ||
+			all.buckets == NULL;
 	for (uint32_t b = 0; b < CAUSE_BUCKETS && all.buckets != NULL; b++)
 		all.buckets[b] = EV_NONE;
 	for (uint32_t s = 0; s < in->nsteps && !all.no_memory; s++) {
@@ -402,6 +432,7 @@ cause_find(const struct cause_input *in, struct finding **findings, uint32_t *co
 	activity_fini(&activity);
 	delays_fini(&delays);
 	paced_destroy(all.paced);
+	traced_destroy(traced);
 	*findings = out;
 	return rc;
 }
@@ -417,7 +448,9 @@ is_about(const struct cause *cause, const struct run_step *step)
 static void
 look_at_step(struct cause_set *all, uint32_t step)
 {
-	struct cause_set set = { .in = all->in, .activity = all->activity, .delays = all->delays, .paced = all->paced };
+	struct cause_set set = {
+		.in = all->in, .activity = all->activity, .delays = all->delays, .paced = all->paced, .traced = all->traced
+	};
 	bool local = run_is_local(&all->in->steps[step]);
 
 	for (set.looking = 0; set.looking < all->in->ncauses; set.looking++) {

@@ -13,6 +13,7 @@
 #include "diag/finding.h"
 #include "diag/run/run.h"
 #include "diag/vedrfolnir/provenance/provenance.h"
+#include "diag/vedrfolnir/provenance/window.h"
 #include "diag/vedrfolnir/section.h"
 
 /* Thresholds; docs/diagnosis-causes.md has the reasons. */
@@ -54,6 +55,7 @@ struct cause_input {
 struct activity;
 struct delays;
 struct paced;
+struct traced;
 
 /* Time that a finding claims of steps, and as much of it as can be trusted. */
 struct cause_trust {
@@ -84,6 +86,7 @@ struct cause_set {
 	const struct activity *activity;
 	const struct delays *delays;
 	struct paced *paced;
+	const struct traced *traced;
 	uint32_t looking; /* the cause that looks now: index into in->causes */
 	struct cause_finding *findings;
 	uint32_t count, cap;
@@ -176,6 +179,9 @@ bool cause_at_once(const struct cause_set *set, uint32_t flow, uint32_t step);
  */
 bool cause_both_at_once(const struct cause_set *set, uint32_t flow, uint32_t other, uint32_t step);
 
+/* The bytes that a flow's steps sent in a time, by hosts' reports; 0 of a flow that is in no schedule. */
+double cause_sent_bytes(const struct cause_set *set, uint32_t flow, uint64_t from_ps, uint64_t to_ps);
+
 /*
  * Of a finding's claim to a step's time, the share that a late machine may account for: it rests on the clocks of
  * kernel hosts. Counters of packets and pauses hold however late it was, and so does all evidence of other hosts: 0.
@@ -236,6 +242,8 @@ bool cause_shared_queue(const struct cause_set *set, uint32_t step, const struct
  */
 bool cause_is_planned(const struct cause_set *set, uint32_t step, const struct prov_graph *graph,
 		      const struct prov_port *port, const struct prov_at *other);
+/* The same of any flow at any port. */
+bool cause_shares_nic(const struct cause_set *set, uint32_t step, uint32_t flow, uint32_t port);
 /*
  * Is this the switch's port for which the step's sender was held back? A congestion control that leaves no queue
  * follows the fullest link of the path: of the links of the step, the one that used most of its rate, and
@@ -252,6 +260,31 @@ uint32_t cause_idle_choice(const struct cause_set *set, uint32_t step, const str
 			   const struct prov_port *port);
 /* Did this port's own queue grow? Of a NIC: did flows wait for each other there? */
 bool cause_has_queue(const struct cause_input *in, const struct prov_port *port);
+
+/* ---- for signatures: loads of ports that no telemetry shows (traced.c) ---- */
+
+/* @return NULL when out of memory; traced_destroy() */
+struct traced *traced_create(const struct evidence *ev);
+void traced_destroy(struct traced *traced);
+/*
+ * Of the switches' ports by which FlowTracer's latest replies before a step's end show its flow, the one that carried
+ * most for its rate, CAUSE_FULL_LOAD at least. @param load  set: of its rate  @return EV_NONE: none carried as much
+ */
+uint32_t traced_full(const struct cause_set *set, uint32_t step, double *load);
+/* Some of the flows. */
+struct traced_flows {
+	const uint32_t *flows; /* [count] ascending */
+	uint32_t count;
+};
+/* Flows that a reply shows at a port, at any time. */
+struct traced_flows traced_at(const struct cause_set *set, uint32_t port);
+/*
+ * Of the flows that their rounds of a time show at a port, those that are asked again: from the first reply of their next
+ * rounds to the last. @return from UINT64_MAX to 0: there are none
+ */
+struct window traced_next(const struct cause_set *set, uint32_t port, uint64_t at_ps);
+/* The packets that a flow sent through a port in a step's time. */
+double traced_packets(const struct cause_set *set, uint32_t step, uint32_t flow, uint32_t port);
 
 /*
  * The confidence of a finding, from its own evidence: of the time that it claims of a step, the measured part, of the

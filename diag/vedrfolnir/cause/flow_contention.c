@@ -5,12 +5,13 @@
  * so do others that each ended within a round trip, if they are several: a crowd, of which none is to blame alone.
  * Where a path of equal cost was idle, it is load imbalance. Under a congestion control that leaves no queue no packet
  * waits: of a sender that it held back, the flows with which it shared the fullest link are the culprits, for the
- * packets that they sent in the step's time.
+ * packets that they sent in the step's time. So are they where no telemetry shows the step's packets, and FlowTracer's
+ * questions and hosts' reports show a full link on its path.
  */
 #include "common/array.h"
 #include "diag/vedrfolnir/cause/cause.h"
 
-enum { CLAUSE_WAITED, CLAUSE_SHARED, CLAUSE_CROWD };
+enum { CLAUSE_WAITED, CLAUSE_SHARED, CLAUSE_CROWD, CLAUSE_TRACED };
 
 /* Keys of findings about several flows: those of the collective, and those that are over in no time. */
 #define OWN_FLOWS EV_NONE
@@ -144,14 +145,69 @@ look_at_port(struct cause_set *set, const struct port_contention *m)
 	}
 }
 
+/* Does any port report the step's packets? */
+static bool
+is_watched(const struct prov_graph *graph)
+{
+	bool seen = false;
+
+	for (uint32_t p = 0; graph != NULL && p < graph->nreached && !seen; p++)
+		seen = graph->ports[p].cf_packets > 0;
+	return seen;
+}
+
+/* One finding for the flows of schedules: of others, no report says what they sent. */
+static void
+add_traced(struct cause_set *set, uint32_t step, uint32_t port, double load)
+{
+	const struct evidence *ev = set->in->ev;
+	const struct run_step *s = &set->in->steps[step];
+	struct traced_flows flows = traced_at(set, port);
+	double frame_ps = ev->run.frame_bytes * 8e12 / (double)ev->ports[port].rate_bps, waits = 0;
+	double all = load * (double)(s->end_ps - s->start_ps) / frame_ps;
+	struct cause_finding *finding = NULL;
+
+	for (uint32_t f = 0; f < flows.count; f++) {
+		double packets = traced_packets(set, step, flows.flows[f], port);
+
+		if (flows.flows[f] == s->flow || packets < CAUSE_MIN_SHARE * all ||
+		    cause_shares_nic(set, step, flows.flows[f], port))
+			continue;
+		finding = cause_add(set, port, NULL, OWN_FLOWS, step);
+		if (finding == NULL)
+			return;
+		cause_flow(set, finding, flows.flows[f], packets);
+		waits += packets;
+	}
+	if (finding == NULL)
+		return;
+	cause_port(set, finding, port);
+	cause_time(finding, s->start_ps, s->end_ps);
+	cause_explains(finding, port, waits * frame_ps);
+	if (cause_score(finding, waits))
+		finding->out.evidence = (struct finding_evidence){ .clauses = { CLAUSE_TRACED },
+								   .nclauses = 1,
+								   .step = step,
+								   .port = port,
+								   .packets = traced_packets(set, step, s->flow, port),
+								   .waits = waits,
+								   .percent = 100 * load };
+	cause_name_flows(finding, &finding->out.evidence);
+}
+
 static void
 look(struct cause_set *set, uint32_t step)
 {
 	const struct prov_graph *graph = set->in->graphs[step];
+	double load;
+	uint32_t full;
 
-	if (graph == NULL || !set->in->steps[step].slow)
+	if (!set->in->steps[step].slow)
 		return;
-	for (uint32_t p = 0; p < graph->nreached; p++) {
+	full = is_watched(graph) ? EV_NONE : traced_full(set, step, &load);
+	if (full != EV_NONE)
+		add_traced(set, step, full, load);
+	for (uint32_t p = 0; graph != NULL && p < graph->nreached; p++) {
 		const struct prov_port *port = &graph->ports[p];
 		struct port_contention m = { .step = step,
 					     .graph = graph,
@@ -175,6 +231,8 @@ static const char *const clauses[] = {
 	[CLAUSE_CROWD] = "{step}: its {packets} packets reported at {port} had {waits} packets ahead of them, {each} each, "
 			 "of {flows}, "
 			 "none of which was there for longer than a round trip",
+	[CLAUSE_TRACED] = "{step}: by hosts' reports and traces of flows, {port} was {percent} % full: {waits} packets of "
+			  "{flows} passed there beside its {packets}",
 };
 
 const struct cause cause_flow_contention = {

@@ -2,7 +2,8 @@
 /*
  * Link down: a port on the slow step's path dropped packets because its link was down. Or a step waited in queues, and a
  * switch that it passes reports a link down that dropped nothing: no route used it, and others carry what it would have.
- * Or FlowTracer's questions show that switches took a link of its path out of their routes while it sent again.
+ * Or FlowTracer's questions show that switches took a link of its path, or of its ACKs', out of their routes while it
+ * sent again.
  */
 #include "common/array.h"
 #include "common/minmax.h"
@@ -11,22 +12,18 @@
 #include "diag/vedrfolnir/cause/drops.h"
 #include "diag/vedrfolnir/cause/merge.h"
 
-enum { CLAUSE_MISSING = DROPS_CLAUSES, CLAUSE_WITHDRAWN };
+enum { CLAUSE_MISSING = DROPS_CLAUSES, CLAUSE_WITHDRAWN, CLAUSE_ACKS };
 static const char *const clauses[] = {
 	DROPS_CLAUSE("packets dropped because the link was down"),
 	[CLAUSE_MISSING] = "{step}: {port} reports that its link to {other} was down; others carried what it would have",
 	[CLAUSE_WITHDRAWN] =
 		("{step}: traces of flows show that it was sent by {port} to {other}, and that no flow was since "
 		 "then, nor could be; {again}"),
+	[CLAUSE_ACKS] = ("{step}: its ACKs were sent by {port} to {other}, and traces of flows show that none was since "
+			 "then, nor could be; {again}"),
 };
 
 /* ---- links that routes no longer use, by FlowTracer's questions ---- */
-
-static const struct rec_traced_hop *
-hop_at(const struct evidence *ev, uint32_t i)
-{
-	return EV_AT(ev->traced_hops, struct rec_traced_hop, i);
-}
 
 /* Was this port the egress that a switch replied with, or a choice of equal cost? */
 static bool
@@ -35,56 +32,59 @@ is_choice(const struct rec_traced_hop *hop, uint32_t port)
 	return hop->out_port == port || ((port < 64 ? hop->set_low : hop->set_high) >> port % 64 & 1) != 0;
 }
 
-/* Was a switch's port a choice for any flow in a time, as far as that was traced? */
-static bool
-was_choice(const struct evidence *ev, const struct ev_port *port, uint64_t from_ps, uint64_t to_ps)
-{
-	bool found = false;
-
-	for (uint32_t i = 0; i < ev->traced_hops.count && !found; i++) {
-		const struct rec_traced_hop *hop = hop_at(ev, i);
-
-		found = hop->hdr.node == port->node && hop->hdr.time_ps > from_ps && hop->hdr.time_ps <= to_ps &&
-			is_choice(hop, port->index);
-	}
-	return found;
-}
-
-/* The first reply within a step by which its flow no longer takes its configured path. @return 0: there is none */
+/* The latest reply until a time that has a port as a choice. @return 0: there is none */
 static uint64_t
-left_path_ps(const struct evidence *ev, const struct run_step *s)
+last_choice_ps(const struct evidence *ev, uint32_t port, uint64_t until_ps)
 {
-	uint64_t first_ps = 0;
+	uint64_t last_ps = 0;
 
 	for (uint32_t i = 0; i < ev->traced_hops.count; i++) {
-		const struct rec_traced_hop *hop = hop_at(ev, i);
-		uint32_t port = hop->out_port != REC_NO_PORT ? evidence_port(ev, hop->hdr.node, hop->out_port) : EV_NONE;
+		const struct rec_traced_hop *hop = EV_AT(ev->traced_hops, struct rec_traced_hop, i);
 
-		if (hop->hdr.time_ps < s->start_ps || hop->hdr.time_ps > s->end_ps || port == EV_NONE ||
-		    evidence_flow(ev, &hop->tuple) != s->flow || evidence_crosses(ev, s->flow, port))
-			continue;
-		first_ps = first_ps == 0 ? hop->hdr.time_ps : min_u64(first_ps, hop->hdr.time_ps);
+		if (hop->hdr.node == ev->ports[port].node && hop->hdr.time_ps <= until_ps &&
+		    is_choice(hop, ev->ports[port].index))
+			last_ps = max_u64(last_ps, hop->hdr.time_ps);
 	}
-	return first_ps;
+	return last_ps;
 }
 
-/* The only link of a step's path that was a choice before its flow left it, and was none since. @return EV_NONE: none */
-static uint32_t
-withdrawn(const struct evidence *ev, const struct run_step *s)
+/*
+ * When switches took a cable out of their routes: neither end was a choice since, and all flows that had left by it were
+ * asked again until then. @return the first reply about one of them, 0: they did not
+ */
+static uint64_t
+withdrawn_ps(const struct cause_set *set, uint32_t port, uint64_t until_ps)
 {
+	const struct evidence *ev = set->in->ev;
+	uint32_t peer = ev->ports[port].peer;
+	uint64_t last_ps = max_u64(last_choice_ps(ev, port, until_ps), last_choice_ps(ev, peer, until_ps));
+	struct window next = traced_next(set, port, last_ps), back = traced_next(set, peer, last_ps);
+
+	if (last_ps == 0 || max_u64(next.to_ps, back.to_ps) > until_ps)
+		return 0;
+	next.from_ps = min_u64(next.from_ps, back.from_ps);
+	return next.from_ps <= until_ps ? next.from_ps : 0;
+}
+
+/* The only cable between switches on a step's path, or on that of its ACKs, that switches took out of their routes in
+ * its time. @return the end that it leaves by, EV_NONE: none @param acks  set: it is on the ACKs' path alone */
+static uint32_t
+withdrawn(const struct cause_set *set, const struct run_step *s, bool *acks)
+{
+	const struct evidence *ev = set->in->ev;
 	const struct ev_flow *flow = &ev->flows[s->flow];
-	uint64_t left_ps = ev->traced_hops.count != 0 ? left_path_ps(ev, s) : 0;
 	uint32_t found = EV_NONE;
 
-	for (uint32_t h = 1; h < flow->nhops && left_ps != 0; h++) {
-		uint32_t port = ev->hops[flow->first_hop + h];
+	for (uint32_t h = 0; h < flow->nhops + flow->nback; h++) {
+		uint32_t port = ev->hops[flow->first_hop + h], peer = ev->ports[port].peer;
 
-		if (!was_choice(ev, &ev->ports[port], 0, left_ps - 1) ||
-		    was_choice(ev, &ev->ports[port], left_ps, s->end_ps))
+		if (peer == EV_NONE || ev->nodes[ev->ports[port].node].host || found == peer ||
+		    withdrawn_ps(set, port, s->end_ps) < max_u64(s->start_ps, 1))
 			continue;
 		if (found != EV_NONE)
 			return EV_NONE;
 		found = port;
+		*acks = h >= flow->nhops;
 	}
 	return found;
 }
@@ -96,7 +96,8 @@ add_withdrawn(struct cause_set *set, uint32_t step)
 	const struct evidence *ev = set->in->ev;
 	const struct run_step *s = &set->in->steps[step];
 	bool silent = s->slow && ev->polls.count == 0 && drops_sent_again(set->in, step);
-	uint32_t port = silent ? withdrawn(ev, s) : EV_NONE;
+	bool acks = false;
+	uint32_t port = silent ? withdrawn(set, s, &acks) : EV_NONE;
 	uint32_t root = port != EV_NONE ? min_u32(port, ev->ports[port].peer) : EV_NONE;
 	struct cause_finding *finding = root != EV_NONE ? cause_add(set, root, NULL, 0, step) : NULL;
 	double excess_ps = cause_excess_ps(set->in, step);
@@ -107,7 +108,7 @@ add_withdrawn(struct cause_set *set, uint32_t step)
 	cause_time(finding, s->start_ps, s->end_ps);
 	cause_explains(finding, root, excess_ps);
 	if (cause_score(finding, cause_lost_frames(set->in, step, excess_ps)))
-		finding->out.evidence = (struct finding_evidence){ .clauses = { CLAUSE_WITHDRAWN },
+		finding->out.evidence = (struct finding_evidence){ .clauses = { acks ? CLAUSE_ACKS : CLAUSE_WITHDRAWN },
 								   .nclauses = 1,
 								   .step = step,
 								   .port = port,

@@ -342,7 +342,7 @@ claim(struct settling *s, uint32_t owner, double lost_ps)
 	else if (merge_is(&finding->out, FINDING_FILLED) && port != NULL && port->cf_packets > 0 &&
 		 finding->out.nflows != 0)
 		claim_own_pauses(s, owner, finding, port);
-	else if (merge_is(&finding->out, FINDING_FILLED))
+	else if (merge_is(&finding->out, FINDING_FILLED) || (queue && finding->out.nflows != 0))
 		claim_pauses(s, owner, finding);
 	else if (is_loss(&finding->out))
 		claim_loss(s, owner, ps);

@@ -9,7 +9,7 @@ import re
 from collections import Counter, defaultdict
 
 import records
-from harness import check, command, rocelab, scratch, sets, ROCELAB, SCENARIOS
+from harness import check, command, rocelab, scratch, sets, ROCELAB, SANITIZED, SCENARIOS
 
 BASE = """
 name = "traced";
@@ -116,6 +116,31 @@ check(len(rounds(run)) > 2, "rounds repeat", rounds(run))
 before, after = paths(run, 0), paths(run, len(rounds(run)) - 2)
 check(any(victim in ports for ports in before.values()), "flows took the link")
 check(after and not any(victim in ports for ports in after.values()), "and leave it when it is cut")
+
+# Switches report no queues here. Paths of flows and hosts' reports of steps place what links down cost, whatever is sent:
+# steps whose data, or whose ACKs, passed them, and later those that share full links.
+DOWN = """
+topology = { kind = "leaf-spine"; leaves = 6; spines = 4; hosts_per_leaf = 4; rate = "100Gbps"; delay = "1us"; };
+host = { mtu = "4096"; };
+flowtracer = { enabled = true; rtt = "20us"; processes = 8; start = "50us"; period = "400us"; };
+detection = { policy = "off"; };
+routing = { convergence = "200us"; };
+jobs = ( { name = "p"; collectives = ( { op = "%s"; algorithm = "%s"; %s bytes = "24MB"; channels = 4; } ); } );
+faults = ( %s );
+seed = %d;
+"""
+LINKS = ("l0:5", "l3:6")
+CASES = (("allreduce", "ring", "stride = 5;", LINKS, 1), ("alltoall", "pairwise", "", LINKS, 1), ("allgather", "ring", "stride = 5;", LINKS[:1], 7))
+for op, algorithm, stride, links, seed in CASES[:1] if SANITIZED else CASES:
+    faults = ", ".join('{ kind = "link-down"; port = "%s"; start = "300us"; }' % link for link in links)
+    run = rocelab(scenario("down.cfg", DOWN % (op, algorithm, stride, faults, seed)))
+    network = run.verdict["network"]
+    check({f["root"] for f in run.findings("link-down")} == set(links), f"{op}: links that are down are named, and no others",
+          run.findings("link-down"))
+    check(network["word"] == "guilty" and network["unexplained_ns"] < 0.05 * network["lost_ns"], f"{op}: little is left unexplained",
+          network)
+    others = {f["type"] for f in run.findings() if f["fault"]} - {"link-down", "packet-loss"}
+    check(not others, f"{op}: and nothing else is named broken", others)
 
 run = rocelab(path, *sets(**{"load_balancing.kind": '"random"'}))
 reported = run.verdict["flowtracer"]

@@ -395,9 +395,12 @@ test_link_rate(void **state)
 static void
 put_hop(struct records *r, struct rec_tuple flow, uint32_t node, uint16_t out_port, uint64_t time_ps)
 {
-	struct rec_traced_hop hop = {
-		.tuple = flow, .set_low = 1ull << out_port, .hop = 1, .in_port = 1, .out_port = out_port
-	};
+	struct rec_traced_hop hop = { .tuple = flow,
+				      .set_low = 1ull << out_port,
+				      .round = (uint32_t)(time_ps / (10 * MS)),
+				      .hop = 1,
+				      .in_port = 1,
+				      .out_port = out_port };
 
 	RECORDS_PUT(r, hop, REC_TRACED_HOP, node, time_ps);
 }

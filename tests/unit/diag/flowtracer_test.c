@@ -115,6 +115,16 @@ own_of(const struct verdict *v)
 	return verdict_section(v, FLOWTRACER_NAME)->own;
 }
 
+/* A finding of VEDRFOLNIR. */
+static const struct finding *
+find(const struct verdict *v, const char *type, const char *root)
+{
+	for (uint32_t i = 0; i < v->nfindings; i++)
+		if (strcmp(v->findings[i].type->key, type) == 0 && strcmp(v->findings[i].root, root) == 0)
+			return &v->findings[i];
+	return NULL;
+}
+
 /* h0 and h1 send to two hosts, for twice as long as would be enough. */
 static void
 put_steps(struct records *r, uint32_t dst0, uint32_t dst1)
@@ -159,12 +169,133 @@ flows_that_contend_cost_what_sharing_takes(void **state)
 	assert_float_equal(c->cost_ps / 1e9, LOST_MS, 1e-6); /* both of its steps end earlier */
 	assert_float_equal(c->steps_ps / 1e9, 2 * LOST_MS, 1e-5);
 	assert_float_equal(own->cost_ps / 1e9, LOST_MS, 1e-6);
-	assert_int_equal(v->nfindings, 1);
-	assert_string_equal(v->findings[0].type->key, "path-imbalance");
-	assert_string_equal(v->findings[0].root, "l0:3");
-	assert_non_null(
-		strstr(facts_evidence(v, &v->findings[0], evidence), "2 flows left by l0:3 at once while 0 left by l0:4"));
+	assert_int_equal(v->nfindings, 2);
+	assert_non_null(find(v, "path-imbalance", "l0:3"));
+	assert_non_null(strstr(facts_evidence(v, find(v, "path-imbalance", "l0:3"), evidence),
+			       "2 flows left by l0:3 at once while 0 left by l0:4"));
 	verdict_destroy(v);
+}
+
+/*
+ * No switch reports its queues: that h0 and h1 filled the uplink that traces show them on explains why both took twice as
+ * long, each by the other. They would have been slow for another reason if they had left by two, or sent less.
+ */
+static void
+a_full_link_explains_what_no_telemetry_shows(void **state)
+{
+	static const struct {
+		uint32_t spine, times;
+	} cases[] = { { 0, 2 }, { 1, 2 }, { 0, 3 } };
+
+	(void)state;
+	for (uint32_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const struct finding *found;
+		char evidence[FACTS_EVIDENCE];
+		struct records r;
+		struct verdict *v;
+
+		put_network(&r, 1);
+		put_steps(&r, 2, 3);
+		put_path(&r, 0, 2, 0);
+		put_path(&r, 1, 3, cases[i].spine);
+		records_step(&r, 1, HOST(0), REC_NONE, 0, cases[i].times * ALONE_PS);
+		records_step(&r, 1, HOST(1), REC_NONE, 0, cases[i].times * ALONE_PS);
+		v = diagnose(&r, 2, 2, cases[i].times * ALONE_PS);
+		found = find(v, "flow-contention", "l0:3");
+		assert_int_equal(found != NULL, i == 0);
+		if (found != NULL) {
+			assert_int_equal(found->nflows, 2);
+			assert_int_equal(found->nvictims, 2);
+			assert_float_equal(found->confidence, 0.5, 1e-9); /* inferred */
+			assert_float_equal(found->flow_ps[0] + found->flow_ps[1], found->critical_ps, 1);
+			assert_float_equal(found->critical_ps, ALONE_PS, 1); /* all that was lost */
+			assert_non_null(strstr(facts_evidence(v, found, evidence),
+					       "l0:3 was 104 % full: 276923 packets of h1->h3/10000>10000 passed there "
+					       "beside its 276923"));
+		}
+		verdict_destroy(v);
+	}
+}
+
+/* A reply of a round to a flow that has a set of ports to leave by. */
+static void
+put_reply(struct records *r, struct rec_tuple tuple, uint32_t round, uint32_t node, uint64_t set, uint16_t out_port)
+{
+	struct rec_traced_hop rec = { .tuple = tuple, .set_low = set, .round = round, .hop = 1, .out_port = out_port };
+
+	RECORDS_PUT(r, rec, REC_TRACED_HOP, node, (1 + 30 * (uint64_t)round) * PS_PER_MS);
+}
+
+/* The data path of h0->h2 by a spine, and that of its ACKs by the other. */
+static void
+put_routes(struct records *r, uint32_t spine)
+{
+	const uint32_t hops[2][4][2] = { { { HOST(0), 0 }, { 0, 2 + spine }, { 2 + spine, 1 }, { 1, 0 } },
+					 { { HOST(2), 0 }, { 1, 3 - spine }, { 3 - spine, 0 }, { 0, 0 } } };
+
+	for (uint32_t i = 0; i < 8; i++) {
+		struct rec_route rec = { .flow = records_tuple(HOST(0), HOST(2), 10000),
+					 .hop = (uint16_t)(i % 4),
+					 .port = (uint16_t)hops[i / 4][i % 4][1],
+					 .reverse = i >= 4,
+					 .ecmp = REC_NO_ECMP };
+
+		RECORDS_PUT(r, rec, REC_ROUTE, hops[i / 4][i % 4][0], 0);
+	}
+}
+
+/*
+ * The cable from leaf 1 to spine 1 goes down. h3->h1 leaves it within h0's step, which sent again: its packets passed
+ * that cable from the spine, or its ACKs from the leaf. If l1 has it as a choice still, no link is down.
+ */
+static void
+a_link_that_routes_no_longer_use(void **state)
+{
+	static const struct {
+		uint32_t spine;
+		bool used;
+		const char *evidence;
+	} cases[] = { { 1, false, "it was sent by s1:2 to l1:4, and that no flow was since then" },
+		      { 0, false, "its ACKs were sent by l1:4 to s1:2, and traces of flows show that none was since then" },
+		      { 0, true, NULL },
+		      { 1, true, NULL } };
+	const struct rec_tuple left = records_tuple(HOST(3), HOST(1), 10000),
+			       stays = records_tuple(HOST(1), HOST(3), 10000);
+
+	(void)state;
+	for (uint32_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct rec_step step = { .step = 1,
+					 WAITED_NONE,
+					 .bytes = 360000000,
+					 .acked_bytes = 360000000,
+					 .retransmits = 9,
+					 .waited_ns = 40000000,
+					 .end_ps = 80 * PS_PER_MS };
+		const struct finding *found;
+		char evidence[FACTS_EVIDENCE];
+		struct records r;
+		struct verdict *v;
+
+		put_network(&r, 1);
+		put_steps(&r, 2, 3);
+		put_routes(&r, cases[i].spine);
+		RECORDS_PUT(&r, step, REC_STEP, HOST(0), 80 * PS_PER_MS);
+		for (uint32_t round = 0; round < 2; round++) {
+			bool away = round == 1;
+
+			put_reply(&r, left, round, 1, away && !cases[i].used ? 4 : UPLINKS, away ? 2 : 3);
+			put_reply(&r, left, round, away ? 2 : 3, 1, 0);
+			put_reply(&r, stays, round, 0, UPLINKS, 2);
+			put_reply(&r, stays, round, 2, 2, 1);
+		}
+		records_end(&r, REC_END_COMPLETE, 80 * PS_PER_MS);
+		v = verdict_of(&r);
+		found = find(v, "link-down", "l1:4");
+		assert_int_equal(found != NULL, cases[i].evidence != NULL);
+		if (found != NULL)
+			assert_non_null(strstr(facts_evidence(v, found, evidence), cases[i].evidence));
+		verdict_destroy(v);
+	}
 }
 
 /*
@@ -267,7 +398,9 @@ without_a_choice_nothing_collides(void **state)
 		put_times(&r);
 		v = diagnose(&r, 2, 2, 2 * ALONE_PS);
 		assert_int_equal(own_of(v)->ncollisions, 0);
-		assert_int_equal(v->nfindings, 0);
+		assert_null(find(v, "path-imbalance", "l0:3"));
+		assert_int_equal(v->nfindings, i); /* with one receiver they contend at its port */
+		assert_int_equal(find(v, "flow-contention", "l1:1") != NULL, i == 1);
 		verdict_destroy(v);
 	}
 }
@@ -416,6 +549,8 @@ UNIT_TEST(flowtracer)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(flows_that_contend_cost_what_sharing_takes),
+		cmocka_unit_test(a_full_link_explains_what_no_telemetry_shows),
+		cmocka_unit_test(a_link_that_routes_no_longer_use),
 		cmocka_unit_test(flows_of_one_nic_are_held_together),
 		cmocka_unit_test(layers_have_their_imbalance),
 		cmocka_unit_test(without_a_choice_nothing_collides),
