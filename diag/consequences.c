@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Causes have consequences: a link that is down leaves fewer paths, full queues drop, and what is dropped is sent again. */
-#include <float.h>
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/array.h"
+#include "common/err.h"
 #include "diag/verdict.h"
 
 /* Where a consequence is, as seen from its cause. */
@@ -55,7 +56,8 @@ has_port(const struct finding *finding, uint32_t port)
 struct spread {
 	uint32_t *hops, *queue; /* [nnodes] to its destination; RUN_NONE: no path; and nodes in their order */
 	double *part;           /* [nnodes] */
-	double *anyway;         /* [nflows] 0: not known yet */
+	uint32_t *slot;         /* [nflows] of its parts, plus 1; 0: not known yet */
+	double *now, *then;     /* [MOST_KNOWN][nports] without the link and with it, as many hops from its destination */
 	uint32_t known;
 };
 
@@ -107,15 +109,14 @@ leads_on(const struct run *run, const struct spread *s, uint32_t port, const str
 	       s->hops[of->peer_node] + 1 == s->hops[of->node] && !is_end_of(run, port, without);
 }
 
-/* Of a flow's packets, the part that leaves by a port. */
-static double
-part_by(const struct run *run, uint32_t flow, uint32_t port, const struct run_port *without, struct spread *s)
+/* Of a flow's packets, the part that leaves by each port that is as many hops from its destination as one is. */
+static void
+parts_by(const struct run *run, uint32_t flow, uint32_t port, const struct run_port *without, struct spread *s, double *by)
 {
 	uint32_t src = run->flows[flow].src, dst = run->flows[flow].dst, count;
-	double by_port = 0;
 
 	if (src == RUN_NONE || dst == RUN_NONE)
-		return 0;
+		return;
 	count = count_hops(run, dst, without, s);
 	for (uint32_t n = 0; n < run->nnodes; n++)
 		s->part[n] = n == src;
@@ -129,10 +130,24 @@ part_by(const struct run *run, uint32_t flow, uint32_t port, const struct run_po
 			if (!leads_on(run, s, p, without))
 				continue;
 			s->part[run->ports[p].peer_node] += s->part[node] / paths;
-			by_port += p == port ? s->part[node] / paths : 0;
+			by[p] = s->hops[node] == s->hops[run->ports[port].node] ? s->part[node] / paths : 0;
 		}
 	}
-	return by_port;
+}
+
+/* @return where a flow's parts begin in now and then */
+static size_t
+parts_of(const struct run *run, const struct run_port *link, uint32_t port, uint32_t flow, struct spread *s)
+{
+	size_t at;
+
+	if (s->slot[flow] == 0) {
+		at = (size_t)s->known * run->nports;
+		s->slot[flow] = ++s->known;
+		parts_by(run, flow, port, link, s, &s->now[at]);
+		parts_by(run, flow, port, NULL, s, &s->then[at]);
+	}
+	return (size_t)(s->slot[flow] - 1) * run->nports;
 }
 
 #define MOST_LIKELY 0.5 /* what would be at most that likely without its cause is taken for its consequence */
@@ -141,67 +156,95 @@ part_by(const struct run *run, uint32_t flow, uint32_t port, const struct run_po
 static double
 passes_anyway(const struct run *run, const struct run_port *link, uint32_t port, uint32_t flow, struct spread *s)
 {
-	double now;
+	size_t at;
 
 	if (flow == RUN_NONE)
 		return 1;
-	if (s->anyway[flow] == 0) {
-		s->known++;
-		now = part_by(run, flow, port, link, s);
-		s->anyway[flow] = now > 0 ? fmax(DBL_MIN, part_by(run, flow, port, NULL, s) / now) : 1;
-	}
-	return s->anyway[flow];
+	at = parts_of(run, link, port, flow, s) + port;
+	return s->now[at] > 0 ? s->then[at] / s->now[at] : 1;
 }
 
-/* Both flows have to pass the port to share its queue. */
+/* How likely flows would share a queue, this one or another as far on their way, if the link were there, against now. */
 static double
-claim_anyway(const struct run *run, const struct run_port *link, uint32_t port, const struct finding_claim *claim,
+share_anyway(const struct run *run, const struct run_port *link, uint32_t port, uint32_t flow, uint32_t other,
 	     struct spread *s)
 {
-	uint32_t victim = run->steps[claim->step].flow;
+	size_t a = parts_of(run, link, port, flow, s), b = parts_of(run, link, port, other, s);
+	double now = 0, then = 0;
 
-	return passes_anyway(run, link, port, victim, s) *
-	       (claim->flow != victim ? passes_anyway(run, link, port, claim->flow, s) : 1);
+	for (uint32_t p = 0; p < run->nports; p++) {
+		now += s->now[a + p] * s->now[b + p];
+		then += s->then[a + p] * s->then[b + p];
+	}
+	return now > 0 ? fmin(1, then / now) : 1;
+}
+
+/*
+ * Both flows have to pass the port to share its queue.
+ * @param kept  set to the part of the time that the claim would have all the same
+ * @return how likely they would both pass it, against now
+ */
+static double
+claim_anyway(const struct run *run, const struct run_port *link, uint32_t port, const struct finding_claim *claim,
+	     struct spread *s, double *kept)
+{
+	uint32_t victim = run->steps[claim->step].flow;
+	double anyway = passes_anyway(run, link, port, victim, s);
+
+	*kept = fmin(1, anyway);
+	if (claim->flow == victim || claim->flow == RUN_NONE || victim == RUN_NONE)
+		return anyway;
+	*kept = share_anyway(run, link, port, victim, claim->flow, s);
+	return anyway * passes_anyway(run, link, port, claim->flow, s);
 }
 
 /*
  * Would the flows of most of a finding's time not have shared its port's queue if the link were there? By the time of each
  * pair of a step and a culprit; of a finding that claims none, by its flows.
+ * @param anyway  set to the part of the finding's time that they would all the same
  */
 static bool
-lacks_link_of(const struct run *run, const struct run_port *link, const struct finding *finding, struct spread *s)
+lacks_link_of(const struct run *run, const struct run_port *link, const struct finding *finding, struct spread *s,
+	      double *anyway)
 {
-	double missed = 0, all = 0;
+	double missed = 0, all = 0, kept = 0, part;
 
-	for (uint32_t i = 0; i < finding->nclaims && s->known < MOST_KNOWN; i++) {
+	for (uint32_t i = 0; i < finding->nclaims && s->known + 2 <= MOST_KNOWN; i++) {
 		const struct finding_claim *claim = &finding->claims[i];
 
+		missed += claim_anyway(run, link, finding->root_port, claim, s, &part) <= MOST_LIKELY ? claim->ps : 0;
 		all += claim->ps;
-		missed += claim_anyway(run, link, finding->root_port, claim, s) <= MOST_LIKELY ? claim->ps : 0;
+		kept += part * claim->ps;
 	}
-	for (uint32_t f = 0; f < finding->nflows && finding->nclaims == 0; f++, all++)
+	*anyway = all > 0 ? kept / all : 1;
+	for (uint32_t f = 0; f < finding->nflows && finding->nclaims == 0 && s->known < MOST_KNOWN; f++, all++)
 		missed += passes_anyway(run, link, finding->root_port, finding->flows[f], s) <= MOST_LIKELY;
-	for (uint32_t v = 0; v < finding->nvictims && finding->nclaims == 0; v++, all++)
+	for (uint32_t v = 0; v < finding->nvictims && finding->nclaims == 0 && s->known < MOST_KNOWN; v++, all++)
 		missed += passes_anyway(run, link, finding->root_port, finding->victims[v], s) <= MOST_LIKELY;
 	return all > 0 && missed >= all / 2;
 }
 
 /* The same; without memory it is not known, and no. */
 static bool
-lacks_link(const struct run *run, const struct run_port *link, const struct finding *finding)
+lacks_link(const struct run *run, const struct run_port *link, const struct finding *finding, double *anyway)
 {
-	size_t nodes = (size_t)run->nnodes + 1;
+	size_t nodes = (size_t)run->nnodes + 1, parts = (size_t)MOST_KNOWN * run->nports + 1;
 	struct spread s = { .hops = calloc(nodes, sizeof(*s.hops)),
 			    .queue = calloc(nodes, sizeof(*s.queue)),
 			    .part = calloc(nodes, sizeof(*s.part)),
-			    .anyway = calloc((size_t)run->nflows + 1, sizeof(*s.anyway)) };
+			    .slot = calloc((size_t)run->nflows + 1, sizeof(*s.slot)),
+			    .now = calloc(parts, sizeof(*s.now)),
+			    .then = calloc(parts, sizeof(*s.then)) };
 	bool lacks = link->peer_node != RUN_NONE && run->nnodes != 0 && s.hops != NULL && s.queue != NULL &&
-		     s.part != NULL && s.anyway != NULL && lacks_link_of(run, link, finding, &s);
+		     s.part != NULL && s.slot != NULL && s.now != NULL && s.then != NULL &&
+		     lacks_link_of(run, link, finding, &s, anyway);
 
 	free(s.hops);
 	free(s.queue);
 	free(s.part);
-	free(s.anyway);
+	free(s.slot);
+	free(s.now);
+	free(s.then);
 	return lacks;
 }
 
@@ -209,6 +252,7 @@ static bool
 is_there(const struct run *run, const struct rule *rule, const struct finding *cause, const struct finding *finding)
 {
 	const struct run_port *port = &run->ports[cause->root_port];
+	double anyway;
 	uint32_t node;
 
 	if (rule->at == AT_PORT)
@@ -217,7 +261,8 @@ is_there(const struct run *run, const struct rule *rule, const struct finding *c
 	if (finding->root_port == RUN_NONE)
 		return has_port(finding, cause->root_port);
 	if (rule->at == AT_PATHS)
-		return lacks_link(run, port, finding);
+		return finding->lacks != 0 ? is_end_of(run, finding->lacks - 1, port)
+					   : lacks_link(run, port, finding, &anyway);
 	node = run->ports[finding->root_port].node;
 	return node == port->node || (rule->at == AT_ENDS && node == port->peer_node);
 }
@@ -241,4 +286,71 @@ verdict_cause_of(const struct verdict *v, uint32_t finding)
 		if (i != finding && follows(&v->run, &v->findings[i], &v->findings[finding]))
 			return i;
 	return RUN_NONE;
+}
+
+/* What a queue claims of steps that it would not with the link goes to that. @return its part of all, or -ENOMEM */
+static double
+give_claims(const struct run *run, struct finding *link, struct finding *finding, double share)
+{
+	struct finding_claim *grown =
+		realloc(link->claims, ((size_t)link->nclaims + finding->nclaims + 1) * sizeof(*link->claims));
+	double all_ps = 0, given_ps = 0;
+
+	if (grown == NULL)
+		return -ENOMEM;
+	link->claims = grown;
+	for (uint32_t i = 0; i < finding->nclaims; i++) {
+		struct finding_claim *claim = &finding->claims[i];
+		double ps = run->steps[claim->step].end_ps > link->start_ps ? share * claim->ps : 0;
+
+		all_ps += claim->ps;
+		given_ps += ps;
+		claim->ps -= ps;
+		if (ps > 0)
+			link->claims[link->nclaims++] = (struct finding_claim){ claim->step, RUN_NONE, ps };
+	}
+	link->explained_ps += given_ps;
+	finding->explained_ps -= given_ps;
+	return all_ps > 0 ? given_ps / all_ps : share;
+}
+
+/* The same part of its cost. */
+static void
+give_cost(struct finding *link, struct finding *finding, double share)
+{
+	link->critical_ps += share * finding->critical_ps;
+	link->regained_ps += share * finding->regained_ps;
+	finding->critical_ps -= share * finding->critical_ps;
+	finding->regained_ps -= share * finding->regained_ps;
+	for (uint32_t f = 0; f < finding->nflows; f++)
+		finding->flow_ps[f] -= share * finding->flow_ps[f];
+	finding->lacks = link->root_port + 1;
+}
+
+int
+findings_give_links(const struct run *run, struct finding *findings, uint32_t count, double *apart_ps, struct err *err)
+{
+	const struct rule *rule = &rules[0];
+	double anyway, share = 0;
+
+	for (uint32_t l = 0; l < count; l++) {
+		struct finding *link = &findings[l];
+
+		for (uint32_t i = 0; i < count && share >= 0; i++) {
+			struct finding *finding = &findings[i];
+
+			if (strcmp(link->type->key, rule->cause) != 0 || link->root_port == RUN_NONE ||
+			    finding->collective != link->collective || finding->root_port == RUN_NONE ||
+			    finding->lacks != 0 || finding->end_ps < link->start_ps || !is_kind(rule, finding) ||
+			    !lacks_link(run, &run->ports[link->root_port], finding, &anyway))
+				continue;
+			share = give_claims(run, link, finding, 1 - anyway);
+			if (share < 0)
+				break;
+			apart_ps[l] += share * finding->critical_ps;
+			apart_ps[i] -= share * apart_ps[i];
+			give_cost(link, finding, share);
+		}
+	}
+	return share >= 0 ? 0 : err_set(err, -ENOMEM, "out of memory for findings");
 }

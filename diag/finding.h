@@ -140,6 +140,7 @@ struct finding {
 	uint32_t cost_from; /* enum finding_cost, of critical_ps */
 	bool cost_unknown;  /* the twin's error is larger than what it says of it; costless then */
 	struct finding_evidence evidence;
+	uint32_t lacks; /* the link that is down, which has a share of its time: a port into run.ports, plus 1; 0: none */
 	uint32_t known; /* index into run.known, plus 1: operators know of a fault at its place; 0: of none */
 };
 

@@ -313,6 +313,7 @@ join_group(const struct joining *j, const uint32_t *group, uint32_t count)
 	all.key = into->key;
 	all.collective = into->collective;
 	all.evidence = into->evidence;
+	all.lacks = into->lacks;
 	for (uint32_t i = 0; i < count; i++) {
 		finding_fini(&j->findings[group[i]]);
 		j->findings[group[i]] = (struct finding){ .type = NULL };

@@ -263,5 +263,7 @@ facts_evidence(const struct verdict *v, const struct finding *finding, char *buf
 		fmt_append(buf, FACTS_EVIDENCE, "; known before the run: %s",
 			   facts_known(&v->run, &v->run.known[finding->known - 1], known, sizeof(known)));
 	facts_append_cause(v, finding, ";", buf, FACTS_EVIDENCE);
+	if (finding->lacks != 0)
+		fmt_append(buf, FACTS_EVIDENCE, ", with which it would cost this");
 	return buf;
 }

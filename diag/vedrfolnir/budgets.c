@@ -319,6 +319,8 @@ budgets_sum_up(const struct run *run, struct section *section, struct err *err)
 	free(s.job_of);
 	free(s.left_ps);
 	if (ret == 0)
+		ret = findings_give_links(run, section->findings, section->nfindings, s.apart_ps, err);
+	if (ret == 0)
 		judge(run, section, s.apart_ps, judged);
 	free(s.apart_ps);
 	free(judged);

@@ -15,7 +15,9 @@
 enum { CLAUSE_MISSING = DROPS_CLAUSES, CLAUSE_WITHDRAWN, CLAUSE_ACKS };
 static const char *const clauses[] = {
 	DROPS_CLAUSE("packets dropped because the link was down"),
-	[CLAUSE_MISSING] = "{step}: {port} reports that its link to {other} was down; others carried what it would have",
+	[CLAUSE_MISSING] =
+		("{step}: {port} reports that its link to {other} was down; others carried what it would have, and what "
+		 "their queues would not cost with it is its own cost"),
 	[CLAUSE_WITHDRAWN] =
 		("{step}: traces of flows show that it was sent by {port} to {other}, and that no flow was since "
 		 "then, nor could be; {again}"),
@@ -154,7 +156,7 @@ is_found(const struct cause_set *set, const struct ev_port *port, uint32_t id)
 	return false;
 }
 
-/* They claim nothing of the step: its queues are their consequence. */
+/* They claim nothing of the step yet: its queues are their consequence, and give them a share (diag/consequences.c). */
 static void
 beside(struct cause_set *set, uint32_t step)
 {

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -182,12 +183,61 @@ most_of_the_time_counts(void **state)
 	}
 }
 
+/* Two flows to host 5 would share the queue to either spine in one of two cases: half of the time is the link's. */
+static void
+a_link_gets_its_share(void **state)
+{
+	struct run_flow flows[] = { { .src = 0, .dst = 5 }, { .src = 1, .dst = 5 } };
+	struct run_step steps[] = { { .flow = 0, .end_ps = 20 }, { .flow = 0, .end_ps = 10 } };
+	struct run_port fabric[2 * LINKS];
+	struct run_node nodes[NODES];
+	uint32_t down = make_fabric(fabric, nodes);
+	const struct run run = { .ports = fabric,
+				 .nports = ARRAY_LEN(fabric),
+				 .nodes = nodes,
+				 .nnodes = NODES,
+				 .flows = flows,
+				 .nflows = ARRAY_LEN(flows),
+				 .steps = steps,
+				 .nsteps = ARRAY_LEN(steps) };
+	struct finding_claim claims[2][2];
+	struct finding findings[] = {
+		{ .type = FINDING_FLOW_CONTENTION, .root_port = port_to(fabric, nodes, 2, 8), .nclaims = 2 },
+		{ .type = FINDING_LINK_DOWN, .root_port = down, .start_ps = 10 },
+		{ .type = FINDING_FLOW_CONTENTION, .root_port = port_to(fabric, nodes, 4, 5), .nclaims = 2 },
+	};
+	double apart_ps[3] = { 0 };
+	struct err err;
+
+	(void)state;
+	for (uint32_t i = 0; i < 3; i += 2) {
+		claims[i / 2][0] = (struct finding_claim){ .step = 0, .flow = 1, .ps = 80 };
+		claims[i / 2][1] = (struct finding_claim){ .step = 1, .flow = 1, .ps = 8 }; /* over when the link failed */
+		findings[i].claims = claims[i / 2];
+		findings[i].explained_ps = 88;
+		findings[i].critical_ps = 44;
+		findings[i].end_ps = 20;
+	}
+	assert_int_equal(findings_give_links(&run, findings, 3, apart_ps, &err), 0);
+	assert_int_equal(findings[1].nclaims, 1);
+	assert_int_equal(findings[1].claims[0].flow, RUN_NONE);
+	assert_int_equal(findings[1].claims[0].step, 0);
+	assert_true(findings[1].claims[0].ps == 40 && findings[1].explained_ps == 40);
+	assert_true(claims[0][0].ps == 40 && claims[0][1].ps == 8 && findings[0].explained_ps == 48);
+	assert_true(claims[1][0].ps == 80 && findings[2].explained_ps == 88); /* the last hop has them anyway */
+	assert_true(findings[0].critical_ps == 24 && findings[1].critical_ps == 20 && apart_ps[1] == 20);
+	assert_int_equal(findings[0].lacks, down + 1);
+	assert_int_equal(findings[2].lacks, 0);
+	free(findings[1].claims);
+}
+
 UNIT_TEST(consequences)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(consequences_have_causes),
 		cmocka_unit_test(fewer_paths_are_felt_far_from_the_link),
 		cmocka_unit_test(most_of_the_time_counts),
+		cmocka_unit_test(a_link_gets_its_share),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
