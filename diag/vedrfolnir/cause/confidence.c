@@ -88,26 +88,37 @@ pauses_seen(const struct cause_set *set, uint32_t step, const struct finding *ou
 	return merge_is(out, FINDING_FILLED) && root != NULL ? fmin(seen, time_seen(set, step, root)) : seen;
 }
 
-/* How far measurements support a finding's claim about the step. */
+/* The part of a finding's claim about the step that was measured. */
 static double
-borne_out(const struct cause_set *set, uint32_t step, const struct finding *out)
+measured(const struct cause_set *set, uint32_t step, const struct finding *out)
 {
-	const struct run_step *s = &set->in->steps[step];
-	uint64_t times = out->evidence.count;
-
 	if (merge_is(out, FINDING_OF_SENDER) && out->nports > 1)
-		return confidence_half(pauses_seen(set, step, out)); /* a receiver, by its pauses */
+		return pauses_seen(set, step, out); /* a receiver, by its pauses */
 	if (merge_is(out, FINDING_OF_HOST))
 		return 1;
 	if (merge_is(out, FINDING_OF_PAUSES | FINDING_OF_CIRCLE))
-		return confidence_half(pauses_seen(set, step, out));
+		return pauses_seen(set, step, out);
 	if (merge_is(out, FINDING_OF_QUEUES))
-		return confidence_half(packets_seen(set, step, find_port(set->in->graphs[step], out->root_port)));
-	if (merge_is(out, FINDING_BY_DEFAULT))
-		return confidence_half(delays_known(set->delays, step));
-	if (times == 0)
-		times = s->retransmits;
-	return confidence_seen(times != 0 ? times : 1);
+		return packets_seen(set, step, find_port(set->in->graphs[step], out->root_port));
+	return delays_known(set->delays, step);
+}
+
+/* What supports a claim about the step: what was counted, and what is likely without that. */
+struct support {
+	double counted, likely;
+};
+
+static struct support
+support_of(const struct cause_set *set, uint32_t step, const struct finding *out)
+{
+	uint64_t times = out->evidence.count != 0 ? out->evidence.count : set->in->steps[step].retransmits;
+	double part;
+
+	if (!merge_is(out, FINDING_OF_SENDER | FINDING_OF_HOST | FINDING_OF_PAUSES | FINDING_OF_CIRCLE | FINDING_OF_QUEUES |
+				   FINDING_BY_DEFAULT)) /* events */
+		return (struct support){ confidence_seen(times != 0 ? times : 1), 0 };
+	part = measured(set, step, out);
+	return (struct support){ part, confidence_half(part) - part };
 }
 
 static bool
@@ -174,16 +185,16 @@ confidence_step(struct cause_set *set, uint32_t step)
 		bool host = merge_is(&finding->out, FINDING_OF_HOST);
 		double machine = cause_machine_share(set->in, step, finding);
 		double claim_ps = fmax(1, host ? finding->claimed_ps : fmin(finding->claimed_ps, lost_ps));
-		double borne_ps = claim_ps * borne_out(set, step, &finding->out),
-		       rivals = rivals_ps(set, &finding->out, lost_ps);
+		struct support support = support_of(set, step, &finding->out);
+		double rivals = rivals_ps(set, &finding->out, lost_ps);
+		double alone = host ? 1 : confidence_undisputed(claim_ps, unfound, lost_ps);
+		double beside = host ? 1 : confidence_undisputed(claim_ps, unfound + rivals, lost_ps);
+		double complete_ps = claim_ps * (1 - machine) * (host ? 1 : set->in->steps[step].completeness);
 
 		trust->of_ps += claim_ps;
-		if (!host)
-			borne_ps *= set->in->steps[step].completeness;
 		trust->machine_ps += claim_ps * machine;
-		borne_ps *= 1 - machine;
-		trust->borne_ps += borne_ps * (host ? 1 : confidence_undisputed(claim_ps, unfound, lost_ps));
-		trust->sure_ps += borne_ps * (host ? 1 : confidence_undisputed(claim_ps, unfound + rivals, lost_ps));
+		trust->borne_ps += complete_ps * alone * (support.counted + support.likely);
+		trust->sure_ps += complete_ps * (alone * support.counted + beside * support.likely);
 	}
 }
 

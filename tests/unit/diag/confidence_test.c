@@ -37,9 +37,12 @@ test_rules(void **state)
 	assert_float_equal(confidence_undisputed(0, 100, 100), 1, CLOSE);
 }
 
-/* 17->18 takes 80 ms in its first step, behind 13->19 for so many packets; the others take what is expected. */
+/*
+ * 17->18 takes 80 ms in its first step, behind 13->19 for so many packets; the others take what is expected.
+ * @param next  as many of 15->18's are ahead at the next switch
+ */
 static struct verdict *
-contended(uint64_t packets, uint32_t reported, uint32_t resent)
+contended_by(uint64_t packets, uint32_t reported, uint32_t resent, uint64_t next)
 {
 	struct rec_step slow = { .step = 1,
 				 WAITED_NONE,
@@ -58,7 +61,15 @@ contended(uint64_t packets, uint32_t reported, uint32_t resent)
 	if (reported > 3)
 		records_step(&r, 2, H17, REC_NONE, 80 * MS, 80 * MS + EXPECT);
 	case_contention(&r, SW6, 1, 0, 79, 60, F17, packets, BF2, packets);
+	if (next != 0)
+		case_contention(&r, SW3, 1, 0, 79, 60, F17, next, BF1, next);
 	return case_conclude(&r, REC_END_COMPLETE);
+}
+
+static struct verdict *
+contended(uint64_t packets, uint32_t reported, uint32_t resent)
+{
+	return contended_by(packets, reported, resent, 0);
 }
 
 #define PACKETS 276924 /* of 360 MB */
@@ -88,6 +99,18 @@ test_measured(void **state)
 	assert_true(all > 0.5 && all <= 1);
 	/* half of them: the others are inferred */
 	assert_float_equal(confidence_of(contended(PACKETS / 2, 4, 0), &all, "guilty"), 0.75, 0.001);
+}
+
+/* Another queue claims the same time: of packets that were counted in this one that explains none, of the others some. */
+static void
+test_disputed(void **state)
+{
+	double all, half;
+
+	(void)state;
+	assert_float_equal(confidence_of(contended_by(PACKETS, 4, 0, PACKETS), &all, "guilty"), 1, 0.001);
+	half = confidence_of(contended_by(PACKETS / 2, 4, 0, PACKETS), &all, "guilty");
+	assert_true(half > 0.5 && half < 0.75);
 }
 
 /* Of four steps one was reported: what the others did nobody knows. */
@@ -141,7 +164,7 @@ UNIT_TEST(confidence)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rules),    cmocka_unit_test(test_measured),
 		cmocka_unit_test(test_reported), cmocka_unit_test(test_uncertainty_is_printed),
-		cmocka_unit_test(test_innocent),
+		cmocka_unit_test(test_innocent), cmocka_unit_test(test_disputed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
