@@ -28,6 +28,7 @@ enum finding_trait {
 		1 << 15, /* something is broken, which no load alone does; operators' own knowledge of it is added */
 	/* of a host, while its steps run: claims entries of the sender's ledger, not the delay of a start */
 	FINDING_OF_SENDER = 1 << 16,
+	FINDING_OF_STATE = 1 << 17, /* a device reports its own state, which is no sample of events */
 };
 
 /* A type of finding: a row in the file of its cause, with all properties that other modules use. */

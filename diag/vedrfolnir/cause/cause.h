@@ -293,15 +293,19 @@ double traced_packets(const struct cause_set *set, uint32_t step, uint32_t flow,
 
 /* Weighs each finding of one step, before they join others. */
 void confidence_step(struct cause_set *set, uint32_t step);
-/* Weighs a finding that claims no time of a step: one port reported it. */
+/* Weighs a finding that claims no time of a step: a port reported that state of itself. */
 void confidence_reported(struct cause_set *set, struct cause_finding *finding, uint32_t step);
 /* Sets the confidence of a finding by all of its steps: of those on the critical path, if there are any. */
 void confidence_conclude(struct cause_finding *finding);
 
 /* ---- its rule, for tests ---- */
 
-/* An inferred time is as likely right as wrong. @param measured  part, 0 to 1 */
-double confidence_half(double measured);
+/*
+ * What is likely of a time that was inferred from so many reports: as the next of them, and without any, as likely right as
+ * wrong.
+ * @param measured  part, 0 to 1  @return part
+ */
+double confidence_inferred(double measured, uint64_t times);
 /*
  * After this number of observations that agree and none that does not, the probability that the next one agrees
  * (Laplace).

@@ -14,9 +14,9 @@ confidence_seen(uint64_t times)
 }
 
 double
-confidence_half(double measured)
+confidence_inferred(double measured, uint64_t times)
 {
-	return measured + (1 - measured) / 2;
+	return (1 - measured) * confidence_seen(times);
 }
 
 double
@@ -103,6 +103,18 @@ measured(const struct cause_set *set, uint32_t step, const struct finding *out)
 	return delays_known(set->delays, step);
 }
 
+/* How many reports of a port the measured part is of: epochs of the step's time. */
+static uint64_t
+reports(const struct cause_set *set, uint32_t step, const struct finding *out)
+{
+	const struct prov_port *port = find_port(set->in->graphs[step], out->root_port);
+	uint64_t epoch_ps = set->in->ev->run.epoch_ps;
+
+	if (port == NULL || epoch_ps == 0 || !merge_is(out, FINDING_OF_QUEUES))
+		return 0;
+	return (uint64_t)port->covered_ps / epoch_ps;
+}
+
 /* What supports a claim about the step: what was counted, and what is likely without that. */
 struct support {
 	double counted, likely;
@@ -114,11 +126,13 @@ support_of(const struct cause_set *set, uint32_t step, const struct finding *out
 	uint64_t times = out->evidence.count != 0 ? out->evidence.count : set->in->steps[step].retransmits;
 	double part;
 
+	if (merge_is(out, FINDING_OF_STATE))
+		return (struct support){ 1, 0 };
 	if (!merge_is(out, FINDING_OF_SENDER | FINDING_OF_HOST | FINDING_OF_PAUSES | FINDING_OF_CIRCLE | FINDING_OF_QUEUES |
 				   FINDING_BY_DEFAULT)) /* events */
 		return (struct support){ confidence_seen(times != 0 ? times : 1), 0 };
 	part = measured(set, step, out);
-	return (struct support){ part, confidence_half(part) - part };
+	return (struct support){ part, confidence_inferred(part, reports(set, step, out)) };
 }
 
 static bool
@@ -145,7 +159,7 @@ is_rival(const struct finding *out, const struct finding *other)
 
 /*
  * Packets that were sent again were lost: where no finding explains that, another cause may have cost all of the time. A
- * link at a lower rate explains those that were sent again by time alone: they were late.
+ * link at a lower rate, or a timer that ends before a round trip, explains those that were sent again by time alone.
  */
 static double
 unfound_ps(const struct cause_set *set, uint32_t step, double lost_ps)
@@ -155,7 +169,9 @@ unfound_ps(const struct cause_set *set, uint32_t step, double lost_ps)
 
 	for (uint32_t i = 0; i < set->count && !found; i++)
 		found = merge_is(&set->findings[i].out, FINDING_OF_LOSS | FINDING_OF_HOLE | FINDING_OF_LOOP) ||
-			(set->findings[i].out.type == &cause_link_rate.type && s->waited_ns != 0 && s->naks == 0);
+			((set->findings[i].out.type == &cause_link_rate.type ||
+			  set->findings[i].out.type == &cause_timer_too_short.type) &&
+			 s->waited_ns != 0 && s->naks == 0);
 	return found ? 0 : lost_ps;
 }
 
@@ -204,7 +220,7 @@ confidence_reported(struct cause_set *set, struct cause_finding *finding, uint32
 	struct cause_trust *trust = &finding->trust[set->in->own[step].critical];
 
 	trust->of_ps = 1;
-	trust->borne_ps = trust->sure_ps = confidence_seen(1) * set->in->steps[step].completeness;
+	trust->borne_ps = trust->sure_ps = set->in->steps[step].completeness;
 }
 
 void
