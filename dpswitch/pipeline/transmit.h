@@ -124,26 +124,29 @@ arrivals_take_all(struct arrivals *arrivals)
 	return all;
 }
 
-/* @return run with the earliest arrival, the lowest ingress among equals; there must be one */
-static inline uint32_t
-arrivals_first(const struct arrivals *arrivals)
-{
-	uint32_t best = 0;
-
-	for (uint32_t r = 1; r < arrivals->nruns; r++)
-		if (arrivals_run(arrivals, r)->time_ps < arrivals_run(arrivals, best)->time_ps)
-			best = r;
-	return best;
-}
-
-/* @param run  set to the one with the next arrival. @return its time; TIME_NEVER: none is left */
+/*
+ * Chooses by values, not by branches: which ingress is next is foreseen by no processor.
+ * @param run  set to the one with the earliest arrival, the lowest ingress among equals
+ * @return its time; TIME_NEVER: none is left
+ */
 static inline uint64_t
 arrivals_next_ps(const struct arrivals *arrivals, uint32_t *run)
 {
+	uint32_t best = 0;
+	uint64_t best_ps;
+
 	if (arrivals->nruns == 0)
 		return TIME_NEVER;
-	*run = arrivals_first(arrivals);
-	return arrivals_run(arrivals, *run)->time_ps;
+	best_ps = arrivals_run(arrivals, 0)->time_ps;
+	for (uint32_t r = 1; r < arrivals->nruns; r++) {
+		uint64_t time_ps = arrivals_run(arrivals, r)->time_ps;
+		bool earlier = time_ps < best_ps;
+
+		best = earlier ? r : best;
+		best_ps = earlier ? time_ps : best_ps;
+	}
+	*run = best;
+	return best_ps;
 }
 
 /* Takes the first packet of a run. */

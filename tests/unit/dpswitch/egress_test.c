@@ -23,6 +23,7 @@ arrivals_merge_by_time_then_ingress(void **state)
 	struct arrivals arrivals = { 0 }, all;
 	struct pkt pkts[5] = { packet(10, 3, 1), packet(30, 3, 2), packet(10, 3, 3), packet(20, 3, 4), packet(30, 3, 5) };
 	static const uint16_t order[] = { 1, 3, 4, 2, 5 };
+	uint32_t run;
 
 	(void)state;
 	assert_int_equal(arrivals_init(&arrivals, 4), 0);
@@ -32,10 +33,10 @@ arrivals_merge_by_time_then_ingress(void **state)
 	all = arrivals_take_all(&arrivals);
 	assert_int_equal(arrivals.nruns + arrivals.count, 0); /* ready for the next window */
 	for (uint32_t i = 0; i < 5; i++) {
-		assert_int_not_equal(all.nruns, 0);
-		assert_int_equal(arrivals_take(&all, arrivals_first(&all))->wire_bytes, order[i]);
+		assert_int_equal(arrivals_next_ps(&all, &run), pkts[order[i] - 1].time_ps);
+		assert_int_equal(arrivals_take(&all, run)->wire_bytes, order[i]);
 	}
-	assert_int_equal(all.nruns, 0);
+	assert_int_equal(arrivals_next_ps(&all, &run), TIME_NEVER);
 	arrivals_add(&arrivals, 3, &pkts[4], 1, false); /* the ingress whose run was the last */
 	assert_int_equal(arrivals.nruns, 1);
 	all = arrivals_take_all(&arrivals);
@@ -52,6 +53,7 @@ every_ingress_may_have_a_run(void **state)
 	for (uint16_t nports = 1; nports <= 9; nports++) {
 		struct arrivals arrivals = { 0 }, all;
 		struct pkt pkts[9];
+		uint32_t run;
 
 		assert_int_equal(arrivals_init(&arrivals, nports), 0);
 		for (uint16_t i = 0; i < nports; i++) {
@@ -61,8 +63,10 @@ every_ingress_may_have_a_run(void **state)
 		}
 		assert_int_equal(arrivals.nruns, nports);
 		all = arrivals_take_all(&arrivals);
-		for (uint16_t i = nports; i-- > 0;) /* the last ingress' came first */
-			assert_int_equal(arrivals_take(&all, arrivals_first(&all))->wire_bytes, 100 + i);
+		for (uint16_t i = nports; i-- > 0;) { /* the last ingress' came first */
+			assert_int_equal(arrivals_next_ps(&all, &run), 100u - i);
+			assert_int_equal(arrivals_take(&all, run)->wire_bytes, 100 + i);
+		}
 		assert_int_equal(all.nruns, 0);
 		arrivals_fini(&arrivals);
 	}
