@@ -362,7 +362,7 @@ threshold(const struct reader *r, const struct entry *entry, int32_t *exponent)
 	*exponent = 0;
 	if (found == NULL)
 		return 0;
-	if (json_is_integer(found) && llabs(json_integer_value(found)) <= 127) {
+	if (json_is_integer(found) && json_integer_value(found) >= -127 && json_integer_value(found) <= 127) {
 		*exponent = (int32_t)json_integer_value(found);
 		return 0;
 	}

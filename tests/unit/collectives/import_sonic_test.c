@@ -27,6 +27,16 @@
 	"\"DSCP_TO_TC_MAP\": {\"M\": {\"26\": \"4\", \"10\": \"0\"}}, "                                                    \
 	"\"PORT_QOS_MAP\": {\"Ethernet8,Ethernet16\": {\"pfc_enable\": \"3,4\", \"dscp_to_tc_map\": \"M\"}}, "
 
+#define HEAD "{\"DEVICE_METADATA\": {\"localhost\": {\"hostname\": \"l0\"}}, "
+#define ONE_PROFILE                                                                                                        \
+	"\"BUFFER_POOL\": {\"i\": {\"type\": \"ingress\", \"mode\": \"dynamic\", \"size\": 9}}, \"BUFFER_PROFILE\": "      \
+	"{\"p\": {\"pool\": \"i\", \"size\": 0, "
+#define SWITCH(name, speed, status, peer, port, length)                                                                    \
+	"{\"DEVICE_METADATA\": {\"localhost\": {\"hostname\": \"" name "\"}}, "                                            \
+	"\"PORT\": {\"E0\": {\"speed\": " speed ", \"admin_status\": \"" status "\"}}, "                                   \
+	"\"DEVICE_NEIGHBOR\": {\"E0\": {\"name\": \"" peer "\", \"port\": \"" port "\"}}, "                                \
+	"\"CABLE_LENGTH\": {\"AZURE\": {\"E0\": \"" length "\"}}}"
+
 /* @return the scenario of a file, and of rows or another switch (NULL: none); NULL with err set */
 static char *
 run(const char *text, const char *ini, uint32_t dscp, struct err *err)
@@ -120,6 +130,80 @@ rows_are_profiles_or_headroom(void **state)
 	has(err.text,
 	    "PORT.Ethernet8: a class with PFC has no BUFFER_PG profile, and no pg_profile_lookup.ini has a row \"400000 "
 	    "40m\": give one");
+}
+
+static void
+a_bad_row_is_refused_with_its_line(void **state)
+{
+	static const char *const rows[] = {
+		"100000 5m 18432 18432 35840",   "100000 5m 18432 18432 35840 0 0 0 0", "100000 5 18432 18432 35840 0",
+		"0 5m 18432 18432 35840 0",      "100000 xm 18432 18432 35840 0",       "100000 5m 18432 18432 35840 x",
+		"100000 5m 18432 18432 35840 -", "100000 5m 18432 18432 35840 0 x",     "100000 m 18432 18432 35840 0",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct err err = { 0 };
+		char text[128];
+
+		snprintf(text, sizeof(text), "# speed cable size xon xoff threshold\n%s\n", rows[i]);
+		if (run("{ " PORTS POOLS MAPS "\"X\": {} }", text, SONIC_DSCP, &err) != NULL)
+			fail_msg("not refused: %s", rows[i]);
+		has(err.text, ":2: \"speed cable size xon xoff threshold [xon_offset]\"");
+	}
+}
+
+/* Every port that is up leads to a host of its own then. */
+static void
+without_neighbors_each_port_has_a_host(void **state)
+{
+	struct err err = { 0 };
+	char *text =
+		run(HEAD "\"PORT\": {\"E0\": {\"speed\": 1000, \"mtu\": 1500}, \"E4\": {\"speed\": 1000, \"mtu\": 1500}, "
+			 "\"E8\": {\"speed\": 1000, \"admin_status\": \"down\"}}}",
+		    NULL, SONIC_DSCP, &err);
+
+	(void)state;
+	if (text == NULL)
+		fail_msg("%s", err.text);
+	has(text, "\"l0 l0-E0 1000Mbps");
+	has(text, "\"l0 l0-E4 1000Mbps");
+	assert_null(strstr(text, "l0-E8"));
+	has(text, "names = [ \"l0:1\", \"l0:2\" ];\n    mtu = 1500;");
+	free(text);
+}
+
+/* Tables of a file without a hostname are those of switches that lack their own; ports that they lack do not matter. */
+static void
+a_common_file_is_of_all_switches(void **state)
+{
+	struct err err = { 0 };
+	char *text =
+		run(SWITCH("l0", "1000", "up", "a", "E0", "5m"),
+		    "{\"CABLE_LENGTH\": {\"A\": {\"E0\": \"900m\"}}, \"PORT_QOS_MAP\": {\"E0\": {\"pfc_enable\": \"3\"}, "
+		    "\"E9\": {\"pfc_enable\": \"4\"}}}",
+		    SONIC_DSCP, &err);
+
+	(void)state;
+	if (text == NULL)
+		fail_msg("%s", err.text);
+	has(text, "\"l0 a 1000Mbps 25000ps\""); /* its own length */
+	has(text, "priorities = [ \"3\" ]");
+	free(text);
+}
+
+/* A number as such is taken as its text is. */
+static void
+an_exponent_may_be_a_number(void **state)
+{
+	struct err err = { 0 };
+	char *text = run("{" PORTS ONE_PROFILE "\"dynamic_th\": -3}}}", NULL, SONIC_DSCP, &err);
+
+	(void)state;
+	if (text == NULL)
+		fail_msg("%s", err.text);
+	has(text, "dynamic_th = -3;");
+	free(text);
 }
 
 /* A pool of type "both": queues of it have no limit of their own. */
@@ -341,6 +425,28 @@ static const struct {
 	  "green_min_threshold: found \"x\"; 0 to" },
 	{ "{" PORTS "\"SCHEDULER\": {\"s\": {\"weight\": 256}}, \"QUEUE\": {\"Ethernet8|3\": {\"scheduler\": \"s\"}}}",
 	  "SCHEDULER.s.weight" },
+	{ "{" PORTS ONE_PROFILE "\"dynamic_th\": -9223372036854775808}}}",
+	  "a power of 2, \"-8\" to \"8\", would be right" },
+	{ "{" PORTS ONE_PROFILE "\"dynamic_th\": 128}}}", "a power of 2, \"-8\" to \"8\", would be right" },
+	{ "{" PORTS ONE_PROFILE "\"xon\": \"x\"}}}", "BUFFER_PROFILE.p.xon: found \"x\"" },
+	{ "{" PORTS ONE_PROFILE "\"xon_offset\": true}}}", "BUFFER_PROFILE.p.xon_offset: a number, 0 to" },
+	{ "{" PORTS ONE_PROFILE "\"xoff\": -1}}}", "BUFFER_PROFILE.p.xoff: a number, 0 to" },
+	{ "{" PORTS ONE_PROFILE "\"static_th\": \"x\"}}}", "BUFFER_PROFILE.p.static_th: found \"x\"" },
+	{ "{" PORTS "\"CABLE_LENGTH\": {\"A\": {\"Ethernet8\": \"m\"}}}", "Ethernet8: a length as \"40m\"" },
+	{ "{" PORTS "\"CABLE_LENGTH\": {\"A\": {\"Ethernet8\": \"40\"}}}", "Ethernet8: a length as \"40m\"" },
+	{ "{" PORTS "\"CABLE_LENGTH\": {\"A\": {\"Ethernet8\": \"4x0m\"}}}", "Ethernet8: a length as \"40m\"" },
+	{ "{" PORTS "\"CABLE_LENGTH\": {\"A\": {\"Ethernet8\": \"0000000000000040m\"}}}", "a length as \"40m\"" },
+	{ "{" PORTS "\"CABLE_LENGTH\": {\"A\": {\"Ethernet8\": 40}}}", "Ethernet8: a length as \"40m\"" },
+	{ "{" PORTS "\"CABLE_LENGTH\": {\"A\": 40}}", "CABLE_LENGTH.A: an object of fields" },
+	{ "{" PORTS POOLS "\"BUFFER_PG\": {\"Ethernet8\": {\"profile\": \"p\"}}}", "ports and classes, as" },
+	{ "{" PORTS POOLS "\"BUFFER_PG\": {\"Ethernet8|4-3\": {\"profile\": \"p\"}}}", "ports and classes, as" },
+	{ "{" PORTS POOLS "\"BUFFER_PG\": {\"Ethernet8|x-3\": {\"profile\": \"p\"}}}", "ports and classes, as" },
+	{ "{" PORTS POOLS "\"BUFFER_PG\": {\"Ethernet8|00000003-4\": {\"profile\": \"p\"}}}", "ports and classes, as" },
+	{ "{" PORTS POOLS "\"BUFFER_PG\": {\"Ethernet9|3\": {\"profile\": \"p\"}}}", "no such port in PORT" },
+	{ HEAD "\"PORT\": {\"\": {\"speed\": 1}}}", "a name of 1 to" },
+	{ HEAD "\"PORT\": {\"a\\\"b\": {\"speed\": 1}}}", "a name of 1 to" },
+	{ HEAD "\"PORT\": {\"E\": {\"speed\": 1, \"admin_status\": 1}}}", "PORT.E.admin_status: a string would be right" },
+	{ HEAD "\"PORT\": {\"E\": {\"speed\": 1, \"pfc_asym\": 1}}}", "PORT.E.pfc_asym: a string would be right" },
 };
 
 static void
@@ -387,12 +493,6 @@ queues_have_their_settings(void **state)
 	free(text);
 }
 
-#define SWITCH(name, speed, status, peer, port, length)                                                                    \
-	"{\"DEVICE_METADATA\": {\"localhost\": {\"hostname\": \"" name "\"}}, "                                            \
-	"\"PORT\": {\"E0\": {\"speed\": " speed ", \"admin_status\": \"" status "\"}}, "                                   \
-	"\"DEVICE_NEIGHBOR\": {\"E0\": {\"name\": \"" peer "\", \"port\": \"" port "\"}}, "                                \
-	"\"CABLE_LENGTH\": {\"AZURE\": {\"E0\": \"" length "\"}}}"
-
 /*
  * A cable between two switches with files: both describe it alike, and the longer length counts. It is left out where one
  * end is down.
@@ -423,7 +523,6 @@ two_files_describe_a_cable(void **state)
 }
 
 #define ONE_PORT HEAD "\"PORT\": {\"E\": {\"speed\": 1}}, "
-#define HEAD "{\"DEVICE_METADATA\": {\"localhost\": {\"hostname\": \"l0\"}}, "
 
 /* One more of each table than a switch can have. */
 static void
@@ -538,6 +637,10 @@ UNIT_TEST(import_sonic)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_switch_is_a_scenario),
 		cmocka_unit_test(rows_are_profiles_or_headroom),
+		cmocka_unit_test(a_bad_row_is_refused_with_its_line),
+		cmocka_unit_test(without_neighbors_each_port_has_a_host),
+		cmocka_unit_test(a_common_file_is_of_all_switches),
+		cmocka_unit_test(an_exponent_may_be_a_number),
 		cmocka_unit_test(the_dynamic_model_leaves_pools_out),
 		cmocka_unit_test(a_pool_for_both_sides_bounds_groups),
 		cmocka_unit_test(a_pool_of_0_bytes_is_left_out),
