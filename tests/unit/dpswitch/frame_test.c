@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -411,6 +412,53 @@ what_cannot_be_encoded_is_not_built(void **state)
 	assert_int_equal(frame_build(&f, buf, sizeof(buf)), FRAME_MAX_BYTES);
 }
 
+/* IBTA table 45: bit 7 of a syndrome, and the kind 2 of bits 5 and 6, are reserved. */
+static void
+reserved_syndromes_are_no_packets(void **state)
+{
+	static const struct {
+		uint8_t syndrome;
+		int rc;
+		uint8_t type;
+	} cases[] = { { 0x00, 0, PKT_ACK },  { AETH_ACK, 0, PKT_ACK }, { AETH_RNR_NAK, 0, PKT_NAK },
+		      { 0x60, 0, PKT_NAK },  { 0x40, -ENOTSUP, 0 },    { 0x5f, -ENOTSUP, 0 },
+		      { 0x80, -ENOTSUP, 0 }, { 0x9f, -ENOTSUP, 0 },    { 0xff, -ENOTSUP, 0 } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct frame f = { .kind = FRAME_ROCE, .opcode = ROCE_RC_ACK, .syndrome = cases[i].syndrome, .msn = 7 };
+		struct pkt p;
+
+		assert_int_equal(frame_to_pkt(&f, &p), cases[i].rc);
+		if (cases[i].rc != 0)
+			continue;
+		assert_int_equal(p.type, cases[i].type);
+		assert_int_equal(p.syndrome, cases[i].syndrome);
+		assert_int_equal(p.arg, 7);
+		assert_true(p.flags & PKT_REVERSE);
+	}
+}
+
+/* A polling packet that traces the path of the ACKs goes against its flow; one that traces the data's goes with it. */
+static void
+polls_have_their_direction(void **state)
+{
+	static const uint8_t flags[] = { POLL_VICTIM, POLL_VICTIM | POLL_BACK };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(flags); i++) {
+		struct frame f = { .kind = FRAME_CONTROL,
+				   .control = control_of_type(PKT_POLL),
+				   .control_fields = { .id = 3, .arg = flags[i] } };
+		struct pkt p;
+
+		assert_int_equal(frame_to_pkt(&f, &p), 0);
+		assert_int_equal(p.type, PKT_POLL);
+		assert_int_equal(p.id, 3);
+		assert_int_equal((p.flags & PKT_REVERSE) != 0, i == 1);
+	}
+}
+
 UNIT_TEST(frame)
 {
 	const struct CMUnitTest tests[] = {
@@ -423,6 +471,8 @@ UNIT_TEST(frame)
 		cmocka_unit_test(frames_may_end_within_any_header),
 		cmocka_unit_test(ethernet_padding_is_no_payload),
 		cmocka_unit_test(what_cannot_be_encoded_is_not_built),
+		cmocka_unit_test(reserved_syndromes_are_no_packets),
+		cmocka_unit_test(polls_have_their_direction),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
