@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 
+#include "common/log.h"
 #include "common/run_files.h"
 #include "common/units.h"
 #include "dpswitch/truth/port_truth.h"
@@ -15,6 +16,7 @@
 
 /* Contentions shorter than this are left out: two frames in one queue are not worth a line. */
 #define CONTENTION_MIN_PS PS_PER_US
+#define CONTENTIONS_MOST 100000 /* listed, about 20 MB: an AllToAll of some thousand connections has millions */
 
 /* "h0", or "h0:2" where a host has several NICs with addresses of their own: as the verdict names it. */
 static void
@@ -134,39 +136,95 @@ background_json(const struct emulation *emulation)
 	return list;
 }
 
+/* Two flows that shared the queue of a port. */
+struct shared {
+	struct flow_contention pair;
+	uint32_t port, flows[2];
+	uint64_t order; /* of ports and slots */
+};
+
+/* Those found so far, of which the longest are kept. */
+struct longest {
+	struct shared *at; /* [2 * CONTENTIONS_MOST] */
+	size_t count;
+	uint64_t seen;
+};
+
+/* By time together in the file's unit, which partitions' reports have as well; the longest first. */
+static int
+compare_longest(const void *a, const void *b)
+{
+	const struct shared *x = a, *y = b;
+	uint64_t x_ns = x->pair.together_ps / PS_PER_NS, y_ns = y->pair.together_ps / PS_PER_NS;
+
+	return x_ns != y_ns ? (x_ns < y_ns) - (x_ns > y_ns) : (x->order > y->order) - (x->order < y->order);
+}
+
+static int
+compare_order(const void *a, const void *b)
+{
+	const struct shared *x = a, *y = b;
+
+	return (x->order > y->order) - (x->order < y->order);
+}
+
 static void
-add_contentions(const struct emulation *emulation, json_t *list, const struct port_truth *truth, uint32_t port)
+keep_longest(struct longest *kept)
+{
+	if (kept->count <= CONTENTIONS_MOST)
+		return;
+	qsort(kept->at, kept->count, sizeof(*kept->at), compare_longest);
+	kept->count = CONTENTIONS_MOST;
+}
+
+static void
+find_contentions(struct longest *kept, const struct port_truth *truth, uint32_t port)
 {
 	const struct port_flows *flows = truth->flows;
 
 	for (uint32_t a = 0; a < flows->count; a++) {
 		for (uint32_t b = a + 1; b < flows->count; b++) {
 			struct flow_contention pair = port_truth_contention(truth, a, b);
-			char port_name[64], names[2][OUTPUT_FLOW_NAME];
 
 			if (pair.together_ps < CONTENTION_MIN_PS)
 				continue;
-			topo_port_name(emulation->scenario->topo, port, port_name);
-			output_flow_name(emulation->scenario, flows->flow[a], names[0], sizeof(names[0]));
-			output_flow_name(emulation->scenario, flows->flow[b], names[1], sizeof(names[1]));
-			json_array_append_new(list, json_pack("{s:s, s:[s,s], s:I, s:I, s:I, s:f, s:I}", "port", port_name,
-							      "flows", names[0], names[1], "together_ns",
-							      (json_int_t)(pair.together_ps / PS_PER_NS), "first_ns",
-							      (json_int_t)(pair.first_ps / PS_PER_NS), "last_ns",
-							      (json_int_t)(pair.last_ps / PS_PER_NS), "depth_mean",
-							      (double)pair.depth_time / (double)pair.together_ps,
-							      "depth_max", (json_int_t)pair.depth_max));
+			if (kept->count == 2 * CONTENTIONS_MOST)
+				keep_longest(kept);
+			kept->at[kept->count++] =
+				(struct shared){ pair, port, { flows->flow[a], flows->flow[b] }, kept->seen++ };
 		}
 	}
 }
 
-/* @param left_out  flows whose contention with each other is not known, over all ports */
+static json_t *
+contention_json(const struct emulation *emulation, const struct shared *shared)
+{
+	char port_name[64], names[2][OUTPUT_FLOW_NAME];
+
+	topo_port_name(emulation->scenario->topo, shared->port, port_name);
+	for (uint32_t i = 0; i < 2; i++)
+		output_flow_name(emulation->scenario, shared->flows[i], names[i], sizeof(names[i]));
+	return json_pack("{s:s, s:[s,s], s:I, s:I, s:I, s:f, s:I}", "port", port_name, "flows", names[0], names[1],
+			 "together_ns", (json_int_t)(shared->pair.together_ps / PS_PER_NS), "first_ns",
+			 (json_int_t)(shared->pair.first_ps / PS_PER_NS), "last_ns",
+			 (json_int_t)(shared->pair.last_ps / PS_PER_NS), "depth_mean",
+			 (double)shared->pair.depth_time / (double)shared->pair.together_ps, "depth_max",
+			 (json_int_t)shared->pair.depth_max);
+}
+
+/*
+ * The CONTENTIONS_MOST pairs that shared a queue longest, in the order of ports.
+ * @param left_out  flows whose contention with each other is not known, over all ports, and pairs that are not listed
+ */
 static json_t *
 contentions_json(const struct emulation *emulation, uint64_t *left_out)
 {
 	const struct topo *topo = emulation->scenario->topo;
+	struct longest kept = { .at = malloc(2 * CONTENTIONS_MOST * sizeof(*kept.at)) };
 	json_t *list = json_array();
 
+	if (kept.at == NULL)
+		log_fatal("out of memory for %d pairs of flows that shared a queue", CONTENTIONS_MOST);
 	*left_out = 0;
 	for (uint32_t i = 0; i < topo->nnodes; i++) {
 		for (uint16_t p = 0; p < topo->nodes[i].nports; p++) {
@@ -174,10 +232,16 @@ contentions_json(const struct emulation *emulation, uint64_t *left_out)
 
 			if (truth == NULL)
 				continue;
-			add_contentions(emulation, list, truth, topo->nodes[i].first_port + p);
+			find_contentions(&kept, truth, topo->nodes[i].first_port + p);
 			*left_out += port_truth_left_out(truth);
 		}
 	}
+	keep_longest(&kept);
+	*left_out += kept.seen - kept.count;
+	qsort(kept.at, kept.count, sizeof(*kept.at), compare_order);
+	for (size_t i = 0; i < kept.count; i++)
+		json_array_append_new(list, contention_json(emulation, &kept.at[i]));
+	free(kept.at);
 	return list;
 }
 
@@ -291,6 +355,36 @@ output_truth_own(const struct emulation *emulation)
 			 "pauses", pauses_json(emulation), "overtakings", overtakings_json(emulation));
 }
 
+/* The lists of all partitions together may be longer than one may be. */
+static void
+cut_contentions(json_t *root)
+{
+	json_t *list = json_object_get(root, "contentions"), *left_out = json_object_get(root, "contentions_left_out");
+	size_t count = json_array_size(list);
+	struct shared *at;
+	json_t *cut;
+
+	if (count <= CONTENTIONS_MOST)
+		return;
+	cut = json_array();
+	at = calloc(count, sizeof(*at));
+	if (at == NULL)
+		log_fatal("out of memory for %zu pairs of flows that shared a queue", count);
+	for (size_t i = 0; i < count; i++) {
+		const json_t *together = json_object_get(json_array_get(list, i), "together_ns");
+
+		at[i].pair.together_ps = (uint64_t)json_integer_value(together) * PS_PER_NS;
+		at[i].order = i;
+	}
+	qsort(at, count, sizeof(*at), compare_longest);
+	qsort(at, CONTENTIONS_MOST, sizeof(*at), compare_order);
+	for (size_t i = 0; i < CONTENTIONS_MOST; i++)
+		json_array_append(cut, json_array_get(list, at[i].order));
+	free(at);
+	json_object_set_new(root, "contentions", cut);
+	json_integer_set(left_out, json_integer_value(left_out) + (json_int_t)(count - CONTENTIONS_MOST));
+}
+
 int
 output_truth(const struct emulation *emulation, const char *dir, struct err *err)
 {
@@ -301,5 +395,6 @@ output_truth(const struct emulation *emulation, const char *dir, struct err *err
 	json_object_update(root, own);
 	json_decref(own);
 	output_partition_add(emulation, "truth", root);
+	cut_contentions(root);
 	return output_json(root, dir, RUN_TRUTH, err);
 }

@@ -6,9 +6,12 @@ import functools
 import re
 
 from cases import fault, small
-from harness import SANITIZED, SCENARIOS, SOURCE, check, rocelab, sets
+from harness import SANITIZED, SCENARIOS, SOURCE, check, dpswitch, rocelab, scenario_file, sets
 
 FLOW = 'flows = ( { src = "a1"; dst = "b2"; sport = 10007; bytes = "1MB"; start = "10us"; } );\n'
+ALLTOALL = """topology = { kind = "leaf-spine"; leaves = 1; spines = 1; hosts_per_leaf = 32; rate = "100Gbps"; delay = "1us"; };
+collectives = ( { op = "alltoall"; algorithm = "linear"; bytes = "1MB"; channels = 6; } );
+"""
 SLA = re.compile(r"^pingmesh\.(?:(?:periods|servers|services)\[\]\.)?(?:cluster|service)\.")
 
 
@@ -100,5 +103,19 @@ def none_is_made_up(json_page, seen):
         check(not absent, f"docs/outputs-json.md: no field of {name} that is not written", sorted(absent))
 
 
+def truth_is_bounded():
+    """An AllToAll of 32 ranks and six channels has 600,000 pairs of flows that share a queue: the longest are listed, the rest counted."""
+    runs = [dpswitch(scenario_file(ALLTOALL), *lcores) for lcores in ((), ("--lcores", "2"))]
+    truth = runs[0].truth
+    times = [pair["together_ns"] for pair in truth["contentions"]]
+    check(len(times) == 100_000 and truth["contentions_left_out"] > 400_000, "100,000 pairs are listed, and the others counted",
+          (len(times), truth["contentions_left_out"]))
+    check((runs[0].dir / "truth.json").stat().st_size < 30e6, "in 30 MB at most")
+    check((runs[0].dir / "truth.json").read_bytes() == (runs[1].dir / "truth.json").read_bytes(), "the same on two lcores")
+    few = dpswitch(scenario_file(ALLTOALL.replace("channels = 6", "channels = 2"))).truth
+    check(few["contentions_left_out"] == 0 and 0 < len(few["contentions"]) < 100_000, "of fewer all are", len(few["contentions"]))
+
+
 if __name__ == "__main__":
+    truth_is_bounded()
     none_is_made_up(*fields_of_json())
