@@ -59,6 +59,9 @@ static const struct cfg_choice phases[] = {
 		KEY("channels", CFG_INT, AT(channels), "1", 1, 64, NULL,                                                   \
 		    "Number of channels: the vector is divided over them; each has its own queue pairs, and all run at "   \
 		    "the same time."),                                                                                     \
+		KEY("all_nics", CFG_BOOL, AT(all_nics), "false", 0, 0, NULL,                                               \
+		    "Channels use the NICs of their rank's host in turn, from the rank's own on; false: all use that "     \
+		    "one."),                                                                                               \
 		KEY("chunks", CFG_INT, AT(chunks), "0", 0, 4096, NULL,                                                     \
 		    "Chunks that pass through a pipeline or tree one after another; 0: the algorithm's number."),          \
 		KEY("skew", CFG_FLOAT, AT(skew), "1.0", 1, 1e6, NULL,                                                      \

@@ -23,6 +23,7 @@ struct collective_config {
 	uint64_t bytes, step_bytes; /* one of them is 0 */
 	int payload, qp;
 	int64_t root, chunks, channels;    /* chunks, channels: 0: the algorithm's number, 1 */
+	bool all_nics;                     /* channels take the NICs of their rank's host in turn */
 	double skew;                       /* AllToAllv: greatest demand over least */
 	bool back;                         /* AllToAllv: the reverse exchange */
 	int64_t stride;                    /* of the places of a group among its ranks */
@@ -57,7 +58,7 @@ struct background_config {
 	int64_t qps;   /* queue pairs that send at the same time, each with a source port of its own */
 };
 
-#define BACKGROUND_MAX_DEPTH 64
+#define BACKGROUND_MAX_DEPTH 128 /* perftest: --tx-depth of ib_write_bw */
 #define BACKGROUND_MAX_QPS 64
 
 extern const struct cfg_table collective_table, job_collective_table, background_table;

@@ -12,7 +12,8 @@
 static int check_messages(const struct plan_builder *b, struct plan_collective *c);
 static int choose_ports(struct plan_builder *b, const struct plan_collective *c, const struct collective_config *config,
 			uint32_t *sport);
-static int make_data_flows(struct plan_builder *b, uint32_t index, uint32_t sport, uint16_t dport);
+static int check_nics(const struct plan_builder *b, const struct plan_collective *c);
+static int make_data_flows(struct plan_builder *b, uint32_t index, const struct collective_config *config, uint32_t sport);
 static int sort_by_receiver(const struct plan *plan, struct plan_collective *c);
 static int make_control_flows(struct plan_builder *b, uint32_t index, uint32_t *to_peer);
 
@@ -28,7 +29,9 @@ plan_make_flows(struct plan_builder *b, uint32_t index, const struct collective_
 		rc = choose_ports(b, c, config, &sport);
 	c->first_flow = b->plan->flows.count;
 	if (rc == 0)
-		rc = make_data_flows(b, index, sport, (uint16_t)config->dport);
+		rc = config->all_nics ? check_nics(b, c) : 0;
+	if (rc == 0)
+		rc = make_data_flows(b, index, config, sport);
 	if (rc == 0)
 		rc = plan_measure(b, index, config);
 	c->nflows = b->plan->flows.count - c->first_flow;
@@ -186,8 +189,30 @@ choose_ports(struct plan_builder *b, const struct plan_collective *c, const stru
 	return 0;
 }
 
+/* Of a rank's channel. A bond is one NIC, whatever ports it has. */
+static uint16_t
+nic_of(const struct plan_builder *b, const struct plan_rank *rank, uint32_t channel)
+{
+	const struct topo_node *node = &b->topo->nodes[rank->node];
+
+	return node->bonded ? rank->nic : (uint16_t)((rank->nic + channel) % node->nports);
+}
+
+/* @return 0; -EINVAL with err set: no channel would use another NIC than its rank's own */
 static int
-make_data_flows(struct plan_builder *b, uint32_t index, uint32_t sport, uint16_t dport)
+check_nics(const struct plan_builder *b, const struct plan_collective *c)
+{
+	for (uint32_t r = 0; r < c->schedule->ranks; r++)
+		for (uint32_t step = 1; step <= coll_steps(c->schedule, r); step++)
+			if (nic_of(b, &c->ranks[r], coll_step_at(c->schedule, r, step)->channel) != c->ranks[r].nic)
+				return 0;
+	return cfg_fail(
+		&c->where, "all_nics", b->err,
+		"needs hosts with several NICs, and channels of 2 at least: here every channel would use its rank's own");
+}
+
+static int
+make_data_flows(struct plan_builder *b, uint32_t index, const struct collective_config *config, uint32_t sport)
 {
 	struct plan_collective *c = &b->plan->collectives[index];
 	const struct coll_schedule *s = c->schedule;
@@ -196,7 +221,7 @@ make_data_flows(struct plan_builder *b, uint32_t index, uint32_t sport, uint16_t
 		for (uint32_t step = 1; step <= coll_steps(s, r); step++) {
 			const struct coll_step *at = coll_step_at(s, r, step);
 			struct plan_step *known = &c->steps[plan_at(c, r, step)];
-			uint32_t before = chains_before(c->chains, r, step);
+			uint32_t before = chains_before(c->chains, r, step), spread = config->all_nics ? at->channel : 0;
 
 			known->notify_flow = PLAN_NONE;
 			known->flow = before != 0 ? c->steps[plan_at(c, r, before)].flow : PLAN_NONE;
@@ -205,11 +230,11 @@ make_data_flows(struct plan_builder *b, uint32_t index, uint32_t sport, uint16_t
 			known->flow = plan_add_flow(b,
 						    &(struct flow){
 							    .src_node = c->ranks[r].node,
-							    .src_nic = c->ranks[r].nic,
+							    .src_nic = nic_of(b, &c->ranks[r], spread),
 							    .dst_node = c->ranks[at->peer].node,
-							    .dst_nic = c->ranks[at->peer].nic,
+							    .dst_nic = nic_of(b, &c->ranks[at->peer], spread),
 							    .sport = (uint16_t)(sport + at->channel),
-							    .dport = dport,
+							    .dport = (uint16_t)config->dport,
 							    .prio = b->options->data_prio,
 							    .kind = FLOW_COLLECTIVE,
 						    },

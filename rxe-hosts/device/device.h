@@ -186,7 +186,7 @@ struct device_ops {
 	struct recbuf *(*records)(struct device *dev);
 };
 
-#define DEVICE_MAX_POSTED 64
+#define DEVICE_MAX_POSTED 128
 #define DEVICE_UD_BYTES 64 /* of contents, at most */
 
 struct device {

@@ -17,7 +17,7 @@
 #include "rxe-hosts/roce/ledger.h"
 #include "rxe-hosts/roce/params.h"
 
-#define MSG_SLOTS 64 /* messages that a QP may have open: DEVICE_MAX_POSTED */
+#define MSG_SLOTS 128 /* messages that a QP may have open: DEVICE_MAX_POSTED */
 
 /* What to send; see struct send_wr of the device interface. */
 struct rc_work {

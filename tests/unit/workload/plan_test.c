@@ -188,6 +188,7 @@ mistakes_are_named_with_their_place(void **state)
 	refused("collectives = ( { bytes = 400; algorithm = \"halving-doubling\"; ranks = [ \"0\", \"1\", \"2\" ]; } );",
 		"s.cfg:1", "power of");
 	refused("collectives = ( { bytes = 8; } );", "s.cfg:1", "2 elements");
+	refused("collectives = ( { bytes = 400; channels = 2; all_nics = true; } );", "s.cfg:1", "hosts with several NICs");
 	refused("collectives = ( { step_bytes = \"3GB\"; } );", "s.cfg:1", "2 GiB");
 	refused("collectives = ( { bytes = 400; },\n { bytes = 400; payload = \"real\"; } );", "s.cfg:2", "one kind");
 	refused("collectives = ( { bytes = 400; },\n { bytes = 400; sport = 49152; } );", "s.cfg:2",
