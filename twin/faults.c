@@ -7,6 +7,7 @@
 #include "common/array.h"
 #include "common/minmax.h"
 #include "common/units.h"
+#include "common/wire/drop.h"
 
 #define MAX_LATE_STEPS 8  /* of a collective and a slow host: the latest ones */
 #define MAX_SPELLS 8      /* of a storm */
@@ -547,11 +548,35 @@ target_node(const struct twin_model *model, const struct twin_fault *fault, char
 	return buf;
 }
 
+/* ---- link-down ---- */
+
+/* Since when a port at either end of the link reports it as down. It stays so: no record says that it came back. */
+static void
+infer_link_down(struct twin_model *model, const json_t *finding, struct twin_fault *blank)
+{
+	const struct evidence *ev = model->ev;
+	uint64_t first_ps = UINT64_MAX;
+
+	blank->place = find_port(ev, text_of(finding, "root"));
+	for (uint32_t i = 0; i < ev->drops.count && blank->place != EV_NONE; i++) {
+		const struct rec_drop_row *row = EV_AT(ev->drops, struct rec_drop_row, i);
+		uint32_t port = evidence_port(ev, row->hdr.node, row->port);
+
+		if (row->reason == REC_DROP_LINK_DOWN && (port == blank->place || ev->ports[port].peer == blank->place))
+			first_ps = min_u64(first_ps, row->first_ps);
+	}
+	if (first_ps == UINT64_MAX)
+		return;
+	blank->start_ps = first_ps;
+	add(model, blank);
+}
+
 const struct twin_fault_kind twin_fault_kinds[] = {
 	{ "pfc-storm", "pfc-storm", infer_storm, write_port, target_port },
 	{ "packet-loss", "loss", infer_loss, write_loss, target_port },
 	{ "path-delay", "delay", infer_delay, write_delay, target_port },
 	{ "slow-host", "slow-host", infer_slow_host, write_slow_host, target_node },
+	{ TWIN_LINK_DOWN, TWIN_LINK_DOWN, infer_link_down, write_port, target_port },
 	{ NULL, NULL, NULL, NULL, NULL },
 };
 

@@ -132,6 +132,8 @@ struct twin_fault_kind {
 	char *(*target)(const struct twin_model *model, const struct twin_fault *fault, char *buf);
 };
 
+#define TWIN_LINK_DOWN "link-down"
+
 extern const struct twin_fault_kind twin_fault_kinds[]; /* a NULL finding ends it */
 
 /* Fills in model->faults; jobs are known. */

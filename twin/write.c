@@ -202,6 +202,32 @@ is_pinned(const struct evidence *ev, uint32_t flow, bool is_known)
 	return false;
 }
 
+/* Is a port an end of a link that is down in the twin? */
+static bool
+is_down(const struct twin_model *model, uint32_t port)
+{
+	bool down = false;
+
+	for (uint32_t i = 0; i < model->nfaults; i++)
+		down |= strcmp(model->faults[i].kind->fault, TWIN_LINK_DOWN) == 0 &&
+			(model->faults[i].place == port || model->ev->ports[port].peer == model->faults[i].place);
+	return down;
+}
+
+/*
+ * Can a path be pinned? Where it leads away from the sender by a link that is down, a switch takes another port of equal
+ * cost; beyond the middle of the path there is none, and routes have to avoid the switch before.
+ */
+static bool
+can_pin(const struct twin_model *model, const uint32_t *ports, uint32_t hops)
+{
+	bool can = hops != 0;
+
+	for (uint32_t h = (hops + 1) / 2; h < hops; h++)
+		can &= !is_down(model, ports[h]);
+	return can;
+}
+
 /* Announced paths of scheduled flows, and those that foreign ones were seen on. */
 static void
 write_paths(const struct twin_model *model, FILE *to)
@@ -213,11 +239,14 @@ write_paths(const struct twin_model *model, FILE *to)
 	for (uint32_t f = 0; f < ev->nflows; f++) {
 		const struct ev_flow *flow = &ev->flows[f];
 
-		if (!flow->collective || flow->nhops == 0 || evidence_is_sprayed(ev, f) || is_pinned(ev, f, true))
+		bool data = can_pin(model, &ev->hops[flow->first_hop], flow->nhops);
+		bool ack = can_pin(model, &ev->hops[flow->first_hop + flow->nhops], flow->nback);
+
+		if (!flow->collective || (!data && !ack) || evidence_is_sprayed(ev, f) || is_pinned(ev, f, true))
 			continue;
 		write_pin(ev, flow, &before, to);
-		write_hops(ev, "data", &ev->hops[flow->first_hop], flow->nhops, to);
-		write_hops(ev, "ack", &ev->hops[flow->first_hop + flow->nhops], flow->nback, to);
+		write_hops(ev, "data", &ev->hops[flow->first_hop], data ? flow->nhops : 0, to);
+		write_hops(ev, "ack", &ev->hops[flow->first_hop + flow->nhops], ack ? flow->nback : 0, to);
 		fputs(" }", to);
 	}
 	for (uint32_t i = 0; i < model->nflows; i++) {

@@ -201,6 +201,39 @@ read_twins(struct verdict *v, const json_t *jobs, const char *path, struct err *
 	return 0;
 }
 
+static void
+scale(struct finding *finding, double by)
+{
+	finding->critical_ps *= by;
+	finding->regained_ps *= by;
+	for (uint32_t f = 0; f < finding->nflows; f++)
+		finding->flow_ps[f] *= by;
+	for (uint32_t p = 0; p < finding->nparts; p++) {
+		finding->parts[p].critical_ps *= by;
+		for (uint32_t f = 0; f < finding->nflows; f++)
+			finding->parts[p].flow_ps[f] *= by;
+	}
+}
+
+static bool
+is_rest_of(const struct finding *finding, const struct finding *link)
+{
+	return finding->lacks != 0 && finding->lacks == link->root_port + 1 && finding->cost_from == FINDING_ESTIMATED;
+}
+
+/* What a link costs more or less by the twin, the queues that follow from it cost less or more. @param more_ps  of it */
+static void
+leave_rest(struct verdict *v, const struct finding *link, double more_ps)
+{
+	double sum_ps = 0;
+
+	for (uint32_t i = 0; i < v->nfindings; i++)
+		sum_ps += is_rest_of(&v->findings[i], link) ? v->findings[i].critical_ps : 0;
+	for (uint32_t i = 0; i < v->nfindings && sum_ps > 0; i++)
+		if (is_rest_of(&v->findings[i], link))
+			scale(&v->findings[i], fmax(0, 1 - more_ps / sum_ps));
+}
+
 int
 costs_apply(struct verdict *v, const char *path, struct err *err)
 {
@@ -213,6 +246,7 @@ costs_apply(struct verdict *v, const char *path, struct err *err)
 		struct finding *finding = &v->findings[i];
 		struct progress progress = { .by_twin = calloc((size_t)finding->nparts * (finding->nflows + 1) + 1,
 							       sizeof(bool)) };
+		double before_ps = finding->critical_ps;
 
 		if (progress.by_twin == NULL)
 			ret = err_set(err, -ENOMEM, "out of memory for the costs of a finding");
@@ -220,6 +254,8 @@ costs_apply(struct verdict *v, const char *path, struct err *err)
 			take_finding(v, i, jobs, &progress);
 		if (progress.shares != 0)
 			sum_up(finding, &progress);
+		if (progress.shares != 0 && finding->root_port != RUN_NONE)
+			leave_rest(v, finding, finding->critical_ps - before_ps);
 		free(progress.by_twin);
 	}
 	if (ret == 0)

@@ -18,6 +18,11 @@ FLOW = 'flows = ( { src = "h2"; dst = "h4"; sport = 20000; bytes = "8MB"; start 
 DELAY = ('faults = ( { kind = "delay"; port = "l0:1"; extra = "12us"; } );\n'
          'flows = ( { src = "h2"; dst = "h0"; sport = 20000; bytes = "30MB"; start = "300us"; },\n'
          '          { src = "h3"; dst = "h0"; sport = 20001; bytes = "30MB"; start = "300us"; } );\n')
+CUT = """topology = { kind = "leaf-spine"; leaves = 4; spines = 2; hosts_per_leaf = 4; rate = "100Gbps"; delay = "1us"; };
+routing = { convergence = "0us"; };
+collectives = ( { name = "all"; op = "alltoall"; algorithm = "pairwise"; bytes = "4MB"; } );
+faults = ( { kind = "link-down"; port = "l0:6"; } );
+"""
 
 
 def twin_of(scenario, name):
@@ -50,6 +55,19 @@ def one_cause(name, text, suspect):
     check(abs(claimed - rows[suspect]["cost_ns"]) < 10, f"{name}: findings share it out", claimed)
     check("by the twin" in (folder / "report.txt").read_text(), f"{name}: the report says whose figures they are")
     return folder
+
+
+def a_link_that_is_down():
+    """With one uplink left the paths of all flows are known: it costs what a rerun says, and its queues the rest."""
+    scenario = scenario_file(CUT, "cut.cfg")
+    verdict, twin, _ = twin_of(scenario, "cut")
+    job, link = twin["jobs"][0], next(f for f in verdict["findings"] if f["type"] == "link-down")
+    check(job["usable"] and job["error"] < 0.05, "a link that is down: the base run is near", job["error"])
+    check(link["cost_from"] == "twin" and link["root"] == "l0:6", "its cost is the twin's", link)
+    real = truth_of(scenario, "cut")["link-down@l0:6"]["regained_ns"]
+    check(abs(link["explained_ns"] - real) < 0.25 * real, "that is near the real one", f"{link['explained_ns']} of {real}")
+    parts = sum(f["explained_ns"] for f in verdict["findings"]) + verdict["network"]["unexplained_ns"]
+    check(abs(parts - verdict["network"]["lost_ns"]) < 100, "queues that follow from it cost the rest", parts)
 
 
 def flows_are_counted(folder):
@@ -122,6 +140,7 @@ storm = one_cause("storm", STORM, "pfc-storm@l0:1")
 flows_are_counted(one_cause("flow", FLOW, "h2->h4/20000>4791"))
 a_delay_is_what_every_round_trip_has()
 a_flow_begins_before_its_delay()
+a_link_that_is_down()
 runs_by_itself(storm)
 estimates_are_named()
 jobs_of_a_run()
