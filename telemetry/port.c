@@ -25,7 +25,7 @@ polled_bytes(bool host)
 {
 	size_t sets = host ? 1 : POLLED_SETS, ways = host ? POLLED_HOST_WAYS : POLLED_WAYS;
 
-	return sets * ways * sizeof(struct polled_event);
+	return sets * ways * (sizeof(uint32_t) + sizeof(uint8_t));
 }
 
 void
@@ -35,27 +35,39 @@ polled_fini(struct polled *polled)
 	*polled = (struct polled){ 0 };
 }
 
+static void
+make_room(struct polled *polled)
+{
+	size_t room = (size_t)polled->sets * polled->ways;
+
+	polled->events = calloc(room, sizeof(*polled->events) + sizeof(uint8_t));
+	if (polled->events == NULL)
+		log_fatal("out of memory for the polling packets at a port");
+}
+
 uint8_t
 polled_fresh(struct polled *polled, uint32_t event, uint8_t flags)
 {
-	uint32_t index = (uint32_t)((event * 0x9e3779b97f4a7c15ULL) >> 32) % polled->sets;
-	struct polled_event *set;
+	size_t set = (uint32_t)((event * 0x9e3779b97f4a7c15ULL) >> 32) % polled->sets * (size_t)polled->ways;
+	uint32_t *events;
+	uint8_t *asked;
 
 	if (polled->events == NULL)
-		polled->events = calloc((size_t)polled->sets * polled->ways, sizeof(*polled->events));
-	if (polled->events == NULL)
-		log_fatal("out of memory for the polling packets at a port");
-	set = polled->events + (size_t)index * polled->ways;
+		make_room(polled);
+	events = &polled->events[set];
+	asked = (uint8_t *)(polled->events + (size_t)polled->sets * polled->ways) + set;
 	for (uint32_t i = 0; i < polled->ways; i++) {
-		if (set[i].event == event) {
-			uint8_t fresh = flags & (uint8_t)~set[i].flags;
+		if (events[i] == event) {
+			uint8_t fresh = flags & (uint8_t)~asked[i];
 
-			set[i].flags |= flags;
+			asked[i] |= flags;
 			return fresh;
 		}
 	}
-	memmove(set + 1, set, (polled->ways - 1) * sizeof(*set));
-	set[0] = (struct polled_event){ event, flags };
+	memmove(events + 1, events, (polled->ways - 1) * sizeof(*events));
+	memmove(asked + 1, asked, polled->ways - 1);
+	events[0] = event;
+	asked[0] = flags;
 	return flags;
 }
 

@@ -28,13 +28,9 @@
 #define POLLED_WAYS 8
 #define POLLED_HOST_WAYS 16
 
-struct polled_event {
-	uint32_t event;
-	uint8_t flags;
-};
-
 struct polled {
-	struct polled_event *events; /* [sets * ways] the latest first in each set; NULL: it was not asked yet */
+	/* [sets * ways] the latest first in each set, then as many bytes: flags of each. NULL: it was not asked yet */
+	uint32_t *events;
 	uint32_t sets, ways;
 };
 

@@ -20,7 +20,7 @@ struct set {
 /*
  * NICs at the same switch are reached alike from everywhere else, so sets are kept per (node, switch with hosts), and
  * equal sets of a node share their members. A bonded host is reached by any of its leaves: bonds with the same leaves
- * are one more such edge.
+ * are one more such edge. Hosts whose ports lead to the same switches have the same sets, and one row of them.
  */
 struct route_table {
 	const struct topo *topo;
@@ -31,8 +31,11 @@ struct route_table {
 	uint32_t *edge_of_bond;     /* [nnodes] bonded host -> its edge */
 	struct set *at_leaf; /* [nports] by global id of a bond's port: those of its host at the same leaf, in leaf_ports */
 	uint8_t *leaf_ports; /* [nports] indices on the leaf */
+	uint32_t *row_of;    /* [nnodes] of the node's sets */
+	uint32_t *owners;    /* [nrows] the first node of each row */
+	uint32_t nrows;
 	size_t nsets;
-	struct set *sets; /* [nnodes * nedges] */
+	struct set *sets; /* [nrows * nedges] */
 	uint8_t *members; /* port indices */
 	uint32_t nmembers, room;
 	uint8_t *last_hop;     /* [nports] by global id: the port's own index, for sets of one */
@@ -132,11 +135,17 @@ measure(struct route_table *table, uint32_t edge)
 	}
 }
 
+static struct set *
+sets_of(const struct route_table *table, uint32_t node)
+{
+	return &table->sets[(size_t)table->row_of[node] * table->nedges];
+}
+
 /* Keeps a set of node, shared with an equal one of the node's earlier edges. */
 static int
 keep_set(struct route_table *table, uint32_t node, uint32_t edge, const uint8_t *ports, uint32_t count)
 {
-	struct set *sets = &table->sets[(size_t)node * table->nedges];
+	struct set *sets = sets_of(table, node);
 
 	for (uint32_t e = edge; e-- > 0;)
 		if (sets[e].count == count && memcmp(&table->members[sets[e].first], ports, count) == 0) {
@@ -164,8 +173,8 @@ fill_edge(struct route_table *table, uint32_t edge)
 	const struct topo *topo = table->topo;
 
 	measure(table, edge);
-	for (uint32_t node = 0; node < topo->nnodes; node++) {
-		uint32_t distance = table->distance[node], count = 0;
+	for (uint32_t row = 0; row < table->nrows; row++) {
+		uint32_t node = table->owners[row], distance = table->distance[node], count = 0;
 		uint8_t ports[TOPO_MAX_PORTS];
 
 		if (distance == UNREACHED || distance == 0)
@@ -250,11 +259,53 @@ find_bonds(struct route_table *table)
 	}
 }
 
-/* Makes room for a set of every node and edge, all empty. */
+/* Do the ports of two hosts lead to the same switches, as cables are now? */
+static bool
+have_same_cables(const struct route_table *table, uint32_t a, uint32_t b)
+{
+	const struct topo *topo = table->topo;
+
+	if (topo->nodes[a].nports != topo->nodes[b].nports)
+		return false;
+	for (uint16_t i = 0; i < topo->nodes[a].nports; i++) {
+		const struct topo_port *pa = topo_port_of(topo, a, i), *pb = topo_port_of(topo, b, i);
+
+		if (pa->peer != pb->peer || is_usable(table, pa) != is_usable(table, pb))
+			return false;
+	}
+	return true;
+}
+
+/* A row for each switch, and for hosts that differ from the one before them at their first port's switch. */
+static void
+find_rows(struct route_table *table)
+{
+	const struct topo *topo = table->topo;
+	uint32_t *latest = table->queue;
+
+	table->nrows = 0;
+	for (uint32_t i = 0; i < topo->nnodes; i++)
+		latest[i] = TOPO_NONE;
+	for (uint32_t node = 0; node < topo->nnodes; node++) {
+		bool shares = topo->nodes[node].kind == TOPO_HOST && topo->nodes[node].nports != 0;
+		uint32_t *before = shares ? &latest[topo_port_of(topo, node, 0)->peer] : NULL;
+
+		if (shares && *before != TOPO_NONE && have_same_cables(table, *before, node)) {
+			table->row_of[node] = table->row_of[*before];
+			continue;
+		}
+		if (shares)
+			*before = node;
+		table->owners[table->nrows] = node;
+		table->row_of[node] = table->nrows++;
+	}
+}
+
+/* Makes room for a set of every row and edge, all empty. */
 static int
 clear_sets(struct route_table *table)
 {
-	size_t nsets = (size_t)table->topo->nnodes * table->nedges + 1;
+	size_t nsets = (size_t)table->nrows * table->nedges + 1;
 
 	if (nsets > table->nsets) {
 		struct set *sets = realloc(table->sets, nsets * sizeof(*sets));
@@ -276,6 +327,7 @@ route_table_update(struct route_table *table, const bool *withdrawn)
 
 	table->withdrawn = withdrawn;
 	find_bonds(table);
+	find_rows(table);
 	ret = clear_sets(table);
 	for (uint32_t edge = 0; ret == 0 && edge < table->nedges; edge++)
 		ret = fill_edge(table, edge);
@@ -297,11 +349,13 @@ route_table_create(const struct topo *topo)
 			SLAB_ROW(table->edge_of_bond, topo->nnodes + 1),
 			SLAB_ROW(table->at_leaf, topo->nports + 1),
 			SLAB_ROW(table->leaf_ports, topo->nports + 1),
+			SLAB_ROW(table->row_of, topo->nnodes + 1),
+			SLAB_ROW(table->owners, topo->nnodes + 1),
 			SLAB_ROW(table->distance, topo->nnodes + 1),
 			SLAB_ROW(table->queue, topo->nnodes + 1),
 			SLAB_ROW(table->last_hop, topo->nports + 1),
 		},
-		8);
+		10);
 	if (table->block == NULL)
 		goto fail;
 	find_edges(table);
@@ -324,12 +378,18 @@ route_table_destroy(struct route_table *table)
 	free(table);
 }
 
+size_t
+route_table_bytes(const struct route_table *table)
+{
+	return table->nsets * sizeof(*table->sets) + table->room;
+}
+
 /* Towards a bond: at one of its leaves the ports to it, elsewhere those to all of its nearest leaves. */
 static uint32_t
 bond_next_hops(const struct route_table *table, uint32_t node, uint32_t dst, const uint8_t **ports)
 {
 	const struct topo_node *host = &table->topo->nodes[dst];
-	const struct set *set = &table->sets[(size_t)node * table->nedges + table->edge_of_bond[dst]];
+	const struct set *set = &sets_of(table, node)[table->edge_of_bond[dst]];
 	const uint8_t *members = table->members;
 
 	for (uint32_t p = host->first_port; p < host->first_port + host->nports; p++)
@@ -360,7 +420,7 @@ route_next_hops(const struct route_table *table, uint32_t node, uint32_t dst, ui
 	}
 	if (table->edge_of[nic->peer] == TOPO_NONE)
 		return 0;
-	set = &table->sets[(size_t)node * table->nedges + table->edge_of[nic->peer]];
+	set = &sets_of(table, node)[table->edge_of[nic->peer]];
 	*ports = set->count != 0 ? &table->members[set->first] : NULL;
 	return set->count;
 }
@@ -370,7 +430,7 @@ route_widest_set(const struct route_table *table, uint32_t *span)
 {
 	for (uint32_t node = 0; node < table->topo->nnodes; node++)
 		for (uint32_t edge = 0; table->topo->nodes[node].nports > ROUTE_SET_SPAN && edge < table->nedges; edge++) {
-			const struct set *set = &table->sets[(size_t)node * table->nedges + edge];
+			const struct set *set = &sets_of(table, node)[edge];
 			const uint8_t *ports = &table->members[set->first];
 
 			*span = set->count != 0 ? ports[set->count - 1] - ports[0] + 1u : 0;

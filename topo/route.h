@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/flow.h"
@@ -25,6 +26,9 @@ void route_table_destroy(struct route_table *table);
  * @return 0 or -ENOMEM; the table is of no use then
  */
 int route_table_update(struct route_table *table, const bool *withdrawn);
+
+/* @return what its sets take; more where a later update has more of them */
+size_t route_table_bytes(const struct route_table *table);
 
 /*
  * Equal-cost egress ports of node towards dst (a host node), ascending port index.

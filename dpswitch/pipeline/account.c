@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "common/hash.h"
+#include "common/log.h"
 #include "common/minmax.h"
 #include "common/units.h"
 #include "dpswitch/pipeline/settings.h"
@@ -27,7 +28,7 @@ settings_at(const struct switch_config *config, uint32_t node, uint16_t port)
 }
 
 int
-account_init(struct account *account, const struct switch_config *config, uint32_t node, uint32_t frames, struct err *err)
+account_init(struct account *account, const struct switch_config *config, uint32_t node, struct err *err)
 {
 	uint16_t nports = config->topo->nodes[node].nports;
 	size_t classes;
@@ -53,19 +54,15 @@ account_init(struct account *account, const struct switch_config *config, uint32
 		if (!account_is_charged(account, prio))
 			account->first[prio] = nports * account->nclasses;
 	classes = (size_t)nports * (account->nclasses + 1);
-	account->keys_cap = 2 * frames;
 	account->ingress = calloc(classes, sizeof(*account->ingress));
 	account->peaks = calloc(classes, sizeof(*account->peaks));
 	account->arrived_bytes = calloc(2 * classes, sizeof(*account->arrived_bytes));
 	account->left_bytes = account->arrived_bytes + classes; /* behind: they are cleared together */
 	account->params = calloc(classes + 1, sizeof(*account->params));
 	account->shorts = calloc(nports, sizeof(*account->shorts));
-	account->keys = malloc(account->keys_cap * sizeof(*account->keys));
-	account->keys_spare = malloc(account->keys_cap * sizeof(*account->keys_spare));
 	account->key_runs = calloc((size_t)2 * nports, sizeof(*account->key_runs));
 	if (account->ingress == NULL || account->peaks == NULL || account->params == NULL || account->shorts == NULL ||
-	    account->arrived_bytes == NULL || account->keys == NULL || account->keys_spare == NULL ||
-	    account->key_runs == NULL)
+	    account->arrived_bytes == NULL || account->key_runs == NULL)
 		return -ENOMEM;
 	return 0;
 }
@@ -82,6 +79,22 @@ account_fini(struct account *account)
 	free(account->keys_spare);
 	free(account->key_runs);
 	pools_destroy(account->pools);
+}
+
+#define FIRST_KEYS 1024u
+
+void
+account_widen(struct account *account)
+{
+	uint32_t cap = account->keys_cap != 0 ? 2 * account->keys_cap : FIRST_KEYS;
+	uint64_t *keys = realloc(account->keys, cap * sizeof(*keys));
+
+	free(account->keys_spare);
+	account->keys_spare = malloc(cap * sizeof(*account->keys_spare));
+	if (keys == NULL || account->keys_spare == NULL)
+		log_fatal("out of memory for %u arrivals and departures of a switch", cap);
+	account->keys = keys;
+	account->keys_cap = cap;
 }
 
 static struct pfc_pool *
@@ -146,11 +159,10 @@ gather(struct sw *sw, const struct window *window)
 
 		for (uint32_t k = 0; k < count; k++)
 			if (account_is_charged(account, pkts[k].prio) && pkts[k].in_port == i)
-				account->keys[account->nkeys++] = account_key(pkts[k].time_ps - window->start_ps, false,
-									      (uint8_t)i, pkts[k].prio, pkts[k].wire_bytes);
+				account_add_key(account, account_key(pkts[k].time_ps - window->start_ps, false, (uint8_t)i,
+								     pkts[k].prio, pkts[k].wire_bytes));
 		account_end_run(account);
 	}
-	assert(account->nkeys <= account->keys_cap);
 }
 
 static void

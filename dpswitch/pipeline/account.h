@@ -55,11 +55,11 @@ struct account {
 	uint64_t *keys;                       /* [keys_cap] runs, each in order: departures as they are handed over */
 	uint32_t nkeys, nruns;
 	/* per window */
-	uint32_t *key_runs; /* [2 * ports] where each run of keys ends */
-	uint64_t *keys_spare;
-	uint32_t keys_cap;
-	uint8_t lossless;  /* bit p: class p is lossless, at some port at least; without pools all that are charged */
-	uint32_t nclasses; /* that are charged */
+	uint32_t *key_runs;   /* [2 * ports] where each run of keys ends */
+	uint64_t *keys_spare; /* [keys_cap] */
+	uint32_t keys_cap;    /* 0 before the first window that is not quiet: in most switches there is none */
+	uint8_t lossless;     /* bit p: class p is lossless, at some port at least; without pools all that are charged */
+	uint32_t nclasses;    /* that are charged */
 	uint32_t nports;
 	bool recheck;              /* something changed between windows: look for RESUMEs */
 	struct pfc_params *params; /* [nparams] */
@@ -72,9 +72,8 @@ struct account {
 	uint64_t buffer_bytes;
 };
 
-/* @param frames  that can arrive, and that can leave, in one window. @return 0, -EINVAL with err set, -ENOMEM */
-int account_init(struct account *account, const struct switch_config *config, uint32_t node, uint32_t frames,
-		 struct err *err);
+/* @return 0, -EINVAL with err set, -ENOMEM */
+int account_init(struct account *account, const struct switch_config *config, uint32_t node, struct err *err);
 void account_fini(struct account *account);
 /* Headroom of every ingress; the pool is what buffer is left. After the egresses. @return 0, or -EINVAL with err set */
 int account_size(struct sw *sw, struct err *err);
@@ -153,13 +152,24 @@ account_withdraw(struct account *account, struct pkt *p)
 	p->in_port = UINT8_MAX; /* never charged to an ingress */
 }
 
+/* Makes room for more keys. Ends the program when out of memory. */
+void account_widen(struct account *account);
+
+static inline void
+account_add_key(struct account *account, uint64_t key)
+{
+	if (__builtin_expect(account->nkeys == account->keys_cap, 0))
+		account_widen(account);
+	account->keys[account->nkeys++] = key;
+}
+
 /* A frame starts to leave, so long after the window's start. One egress after another, in order. */
 static inline void
 account_depart(struct account *account, const struct pkt *p, uint64_t offset_ps)
 {
 	account->left_bytes[account_index(account, p->in_port, p->prio)] += p->wire_bytes;
 	if (__builtin_expect(!account->quiet, 0) && account_is_charged(account, p->prio))
-		account->keys[account->nkeys++] = account_key(offset_ps, true, p->in_port, p->prio, p->wire_bytes);
+		account_add_key(account, account_key(offset_ps, true, p->in_port, p->prio, p->wire_bytes));
 }
 
 /* One egress, or ingress, is through: its keys are a run. */

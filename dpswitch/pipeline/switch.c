@@ -299,22 +299,6 @@ static const struct node_ops switch_ops = {
 	.destroy = switch_destroy,
 };
 
-/* Frames that can arrive in one window, and frames that can leave. */
-static uint32_t
-frames_per_window(const struct sw *sw)
-{
-	uint32_t frames = 0;
-
-	for (uint16_t i = 0; i < sw->node.nports; i++) {
-		const struct topo_port *cable = topo_port_of(sw->config->topo, sw->node.id, i);
-		uint64_t ps =
-			units_serialize_ps(sw->config->min_frame_bytes, cable->rate_bps, sw->config->sertables->quantum_ps);
-
-		frames += (uint32_t)(sw->config->window_ps / (ps != 0 ? ps : 1)) + 2;
-	}
-	return frames;
-}
-
 /* Classes that a port's peer can pause. */
 static uint8_t
 obeyed_classes(const struct sw *sw, uint16_t port)
@@ -368,8 +352,7 @@ init_classes(struct sw *sw)
 static int
 init_stages(struct sw *sw, struct err *err)
 {
-	uint32_t frames = frames_per_window(sw);
-	int ret = account_init(&sw->account, sw->config, sw->node.id, frames, err);
+	int ret = account_init(&sw->account, sw->config, sw->node.id, err);
 
 	sw->telemetry.lossless = sw->account.lossless;
 	memset(sw->limit_bytes, 0xff, sizeof(sw->limit_bytes));

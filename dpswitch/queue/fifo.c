@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIFO_FIRST_CAP 64
+#define FIFO_FIRST_CAP 16
 
 int
 fifo_grow(struct fifo *fifo)

@@ -43,6 +43,11 @@ post_ud(struct host *host, const struct datagram *datagram)
 
 	if (slot == NULL)
 		return -ENOSPC;
+	if (nic->posted == NULL) {
+		nic->posted = calloc(NIC_DATAGRAM_SLOTS, sizeof(*nic->posted));
+		if (nic->posted == NULL)
+			return -ENOMEM;
+	}
 	if (datagram->contents != NULL)
 		rc = ud_qp_make(host, nic, datagram, slot);
 	else

@@ -55,14 +55,49 @@ list_flows(struct embedded_shared *shared, const struct topo *topo, const struct
 	return 0;
 }
 
+/* QPs at one end of flows that have a number. */
+struct qp_numbers {
+	uint32_t *next;    /* [nodes] of a host */
+	uint32_t *control; /* [ports] the QP of a NIC's notifications + 1; 0: none yet */
+};
+
+static bool
+qp_numbers_init(struct qp_numbers *numbers, const struct topo *topo)
+{
+	numbers->next = calloc(topo->nnodes, sizeof(*numbers->next));
+	numbers->control = calloc(topo->nports + 1, sizeof(*numbers->control));
+	return numbers->next != NULL && numbers->control != NULL;
+}
+
+static void
+qp_numbers_fini(struct qp_numbers *numbers)
+{
+	free(numbers->next);
+	free(numbers->control);
+}
+
+/*
+ * Notifications bypass QPs, which are for their NIC alone: those of one NIC have one between them. A bonded host's have a
+ * member each.
+ */
+static uint32_t
+qp_number(struct qp_numbers *numbers, const struct topo *topo, const struct flow *flow, uint32_t node, uint32_t port)
+{
+	if (flow->kind != FLOW_CONTROL || topo->nodes[node].bonded)
+		return numbers->next[node]++;
+	if (numbers->control[port] == 0)
+		numbers->control[port] = ++numbers->next[node];
+	return numbers->control[port] - 1;
+}
+
 struct embedded_shared *
 embedded_shared_create(const struct topo *topo, const struct flow_table *flows, struct err *err)
 {
 	struct embedded_shared *shared = calloc(1, sizeof(*shared));
-	uint32_t *nsend = calloc(topo->nnodes, sizeof(*nsend)), *nrecv = calloc(topo->nnodes, sizeof(*nrecv));
+	struct qp_numbers send = { 0 }, recv = { 0 };
 	int rc = -ENOMEM;
 
-	if (shared == NULL || nsend == NULL || nrecv == NULL)
+	if (shared == NULL || !qp_numbers_init(&send, topo) || !qp_numbers_init(&recv, topo))
 		goto fail;
 	shared->slots = calloc(flow_table_slots(flows) + 1, sizeof(*shared->slots));
 	shared->senders = calloc(flow_table_slots(flows) + 1, sizeof(*shared->senders));
@@ -75,14 +110,16 @@ embedded_shared_create(const struct topo *topo, const struct flow_table *flows, 
 		goto fail;
 	for (uint32_t i = 0; i < flows->count; i++) {
 		const struct flow *flow = &flows->flows[i];
+		uint32_t src_port = topo->nodes[flow->src_node].first_port + flow->src_nic;
+		uint32_t dst_port = topo->nodes[flow->dst_node].first_port + flow->dst_nic;
 
 		shared->slots[i] = (struct flow_slot){
 			.src_node = flow->src_node,
 			.dst_node = flow->dst_node,
-			.send = nsend[flow->src_node]++,
-			.recv = nrecv[flow->dst_node]++,
-			.src_port = topo->nodes[flow->src_node].first_port + flow->src_nic,
-			.dst_port = topo->nodes[flow->dst_node].first_port + flow->dst_nic,
+			.send = qp_number(&send, topo, flow, flow->src_node, src_port),
+			.recv = qp_number(&recv, topo, flow, flow->dst_node, dst_port),
+			.src_port = src_port,
+			.dst_port = dst_port,
 		};
 	}
 	rc = list_flows(shared, topo, flows);
@@ -90,12 +127,12 @@ embedded_shared_create(const struct topo *topo, const struct flow_table *flows, 
 		goto fail;
 	for (uint32_t i = flows->count; i < flow_table_slots(flows); i++)
 		shared->slots[i].src_node = shared->slots[i].dst_node = TOPO_NONE; /* of no embedded host */
-	free(nsend);
-	free(nrecv);
+	qp_numbers_fini(&send);
+	qp_numbers_fini(&recv);
 	return shared;
 fail:
-	free(nsend);
-	free(nrecv);
+	qp_numbers_fini(&send);
+	qp_numbers_fini(&recv);
 	embedded_shared_destroy(shared);
 	err_set(err, rc, "out of memory for the hosts' directory");
 	errno = -rc;
@@ -168,6 +205,7 @@ embedded_destroy(struct node *node)
 		free(nic->control.pkts);
 		free(nic->control.ints);
 		free(nic->datagrams.pkts);
+		free(nic->posted);
 		free(nic->ready);
 		free(nic->sent);
 		free(nic->qps);
@@ -220,14 +258,15 @@ check_flows(const struct topo *topo, const struct flow_table *flows, struct err 
 static int
 allocate(struct host *host)
 {
-	const struct flow_table *flows = host->config.flows;
 	const uint32_t *first = &host->config.shared->first_of[host->node.id];
 
 	for (uint32_t k = first[0]; k < first[1]; k++) {
-		const struct flow *flow = &flows->flows[host->config.shared->flows_of[k]];
+		const struct flow_slot *slot = host_slot(host, host->config.shared->flows_of[k]);
 
-		host->nsend += flow->src_node == host->node.id;
-		host->nrecv += flow->dst_node == host->node.id;
+		if (slot->src_node == host->node.id)
+			host->nsend = max_u32(host->nsend, slot->send + 1);
+		if (slot->dst_node == host->node.id)
+			host->nrecv = max_u32(host->nrecv, slot->recv + 1);
 	}
 	host->nics = alloc_lines(host->node.nports, sizeof(*host->nics));
 	host->send = alloc_lines(host->nsend, sizeof(*host->send));
@@ -297,19 +336,21 @@ static int
 setup_qps(struct host *host, struct err *err)
 {
 	const struct embedded_shared *shared = host->config.shared;
+	uint32_t nsend = 0, nrecv = 0; /* set up: the number of a QP is below where it is another flow's, too */
 
 	for (uint32_t k = shared->first_of[host->node.id]; k < shared->first_of[host->node.id + 1]; k++) {
 		uint32_t i = shared->flows_of[k];
 		const struct flow *flow = &host->config.flows->flows[i];
 		const struct flow_slot *slot = host_slot(host, i);
 
-		if (flow->dst_node == host->node.id) {
-			host->recv[slot->recv].nic = flow->dst_nic;
-			if (setup_receiver(host, flow, &host->recv[slot->recv]) != 0)
+		if (flow->dst_node == host->node.id && slot->recv == nrecv) {
+			host->recv[nrecv].nic = flow->dst_nic;
+			if (setup_receiver(host, flow, &host->recv[nrecv++]) != 0)
 				return -ENOMEM;
 		}
-		if (flow->src_node != host->node.id)
+		if (flow->src_node != host->node.id || slot->send != nsend)
 			continue;
+		nsend++;
 
 		struct send_qp *qp = &host->send[slot->send];
 		struct nic *nic = &host->nics[flow->src_nic];

@@ -119,13 +119,13 @@ struct nic {
 	uint32_t narrived, npauses; /* of this window, to be consumed at its end */
 	/* rare */
 	struct pkt_queue datagrams;
-	struct datagram posted[NIC_DATAGRAM_SLOTS]; /* as those in the queue were, in order */
-	uint32_t nposted, nleft;                    /* counted */
-	uint64_t cnp_next_ps;                       /* no CNP earlier, where they are spaced by port */
-	uint64_t storm_ps, storm_interval_ps;       /* next PAUSE of a storm */
-	uint64_t pausing_since_ps[8];               /* of class p, while bit p of storm_mask is set */
-	struct pause_count pauses_held[8];          /* by class: since_ps is valid while bit p of paused is set */
-	uint8_t storm_mask, storm_ended;            /* classes stormed; to RESUME */
+	struct datagram *posted; /* [NIC_DATAGRAM_SLOTS] as those in the queue were, in order; NULL: none was ever */
+	uint32_t nposted, nleft; /* counted */
+	uint64_t cnp_next_ps;    /* no CNP earlier, where they are spaced by port */
+	uint64_t storm_ps, storm_interval_ps; /* next PAUSE of a storm */
+	uint64_t pausing_since_ps[8];         /* of class p, while bit p of storm_mask is set */
+	struct pause_count pauses_held[8];    /* by class: since_ps is valid while bit p of paused is set */
+	uint8_t storm_mask, storm_ended;      /* classes stormed; to RESUME */
 	struct nic_faults nic_faults;
 	struct port_flows flows;
 	struct telem_port telem;

@@ -3,8 +3,11 @@
 """Runs beyond 16 bits and 1,024 ranks: nodes, flows of a run, ranks of a job, whose sums are of integers."""
 
 import csv
+import os
+import re
+import subprocess
 
-from harness import ROCELAB, SANITIZED, check, command, long_run, rocelab, scenario_file
+from harness import ANALYZER, ROCELAB, SANITIZED, check, command, dpswitch, long_run, rocelab, scenario_file
 from records import rocelab_records
 
 RATE = 'rate = "400Gbps"; delay = "1us";'
@@ -87,6 +90,30 @@ flows = ( ''' + flows + ''' );
           "248 ports: uplinks of equal cost are ports 128 to 247", sets[:1])
 
 
+def memory_of_steps():
+    """What a step is estimated to take is what both programs take for it: of eight iterations more than of one."""
+    def ring(iterations, limit):
+        return scenario_file('topology = { kind = "fat-tree"; k = 8; ' + RATE + ''' };
+collectives = ( { op = "allreduce"; algorithm = "ring"; bytes = "256KB"; iterations = %d; } );
+exporter = { budget = "60GB"; };
+limits = { memory = "%s"; };
+''' % (iterations, limit))
+
+    def resident(iterations):
+        done = dpswitch(ring(iterations, "4GB"))
+        with subprocess.Popen([ANALYZER, "--quiet", "--read", done.dir / "records.bin", "--out", done.dir]) as analyzer:
+            _, status, usage = os.wait4(analyzer.pid, 0)
+            analyzer.returncode = os.waitstatus_to_exitcode(status)
+        check(analyzer.returncode == 0, f"{iterations} iterations: they are analyzed")
+        return done.run["rss_bytes"] + usage.ru_maxrss * 1024
+
+    steps = 128 * 254
+    measured = (resident(8) - resident(1)) / (7 * steps)
+    refused = command(ROCELAB, "run", ring(8, "1MB"), expect=2).stderr
+    estimated = float(re.search(r"takes more than (\S+) MB for steps alone", refused).group(1)) * 1e6 / (8 * steps)
+    check(0.75 * estimated < measured < 1.15 * estimated, f"a step takes {measured:.0f} B, by estimate {estimated:.0f} B")
+
+
 def memory_refuses():
     """Limits are memory: a run that takes more is refused before anything is made of it."""
     done = command(ROCELAB, "run", scenario_file(tree(16640) + """collectives = ( { op = "allreduce"; algorithm = "ring";
@@ -98,6 +125,8 @@ def memory_refuses():
 many_nodes()
 wide_switches()
 memory_refuses()
+if not SANITIZED:
+    memory_of_steps()
 if not SANITIZED or long_run("more than 1,024 ranks, and 65,534 flows, under sanitizers"):
     many_ranks()
     many_flows()
