@@ -268,9 +268,9 @@ recframe_open(struct recframe_reader *reader, const struct rec_hdr *frame)
 	reader->tuples.count = reader->tuples.src_ip = 0;
 }
 
-/* @return false: no number ends within the frame, or it takes more than 64 bits */
+/* What get() does for numbers of several bytes. */
 static bool
-get(struct recframe_reader *reader, uint64_t *value)
+get_long(struct recframe_reader *reader, uint64_t *value)
 {
 	*value = 0;
 	for (uint32_t i = 0; i < LEB128_MAX_BYTES && reader->at < reader->end; i++) {
@@ -283,6 +283,16 @@ get(struct recframe_reader *reader, uint64_t *value)
 			return true;
 	}
 	return false;
+}
+
+/* @return false: no number ends within the frame, or it takes more than 64 bits */
+static inline bool
+get(struct recframe_reader *reader, uint64_t *value)
+{
+	if (__builtin_expect(reader->at == reader->end || *reader->at >= 0x80, 0))
+		return get_long(reader, value);
+	*value = *reader->at++;
+	return true;
 }
 
 /* @param value  the recframe_expected one; changed to the decoded one */
@@ -340,18 +350,40 @@ get_field(struct recframe_reader *reader, const struct record_field *field, bool
 	return true;
 }
 
+/* @return bit i: what is expected of field i is not what the record before has there */
+static uint64_t
+find_moving(const struct record_kind *kind)
+{
+	uint64_t moving = 0;
+
+	for (uint32_t i = 0; i < kind->nfields; i++) {
+		enum record_rule rule = (enum record_rule)kind->fields[i].rule;
+
+		moving |= (uint64_t)(rule == RECORD_COUNT || rule == RECORD_UNTIL || rule == RECORD_LAST_EPOCH) << i;
+	}
+	return moving;
+}
+
+/* Most fields of most records are as the record before has them: that is copied, and the others are changed. */
 static int
 get_fields(struct recframe_reader *reader, uint8_t *rec, const uint8_t *before, struct err *err)
 {
-	const struct record_kind *kind = &record_kinds[((const struct rec_hdr *)(const void *)rec)->type];
+	const struct rec_hdr *hdr = (const void *)rec;
+	const struct record_kind *kind = &record_kinds[hdr->type];
 	uint64_t map;
 
 	if (!get(reader, &map) || map >> kind->nfields != 0)
 		return err_set(err, -EPROTO, "a frame's %s names fields that there are not", kind->name);
-	for (uint32_t i = 0; i < kind->nfields; i++)
+	if ((reader->seen >> hdr->type & 1) == 0)
+		reader->moving[hdr->type] = find_moving(kind);
+	memcpy(rec + sizeof(*hdr), before + sizeof(*hdr), kind->size - sizeof(*hdr));
+	for (uint64_t left = map | reader->moving[hdr->type]; left != 0; left &= left - 1) {
+		uint32_t i = (uint32_t)__builtin_ctzll(left);
+
 		if (!get_field(reader, &kind->fields[i], map >> i & 1, rec, before))
 			return err_set(err, -EPROTO, "a frame's %s holds no %s that fits", kind->name,
 				       kind->fields[i].name);
+	}
 	return 0;
 }
 

@@ -61,8 +61,9 @@ struct recframe_reader {
 	const uint8_t *at, *end;
 	uint64_t sent_ps;
 	struct rec_hdr last;
-	uint64_t seen;
+	uint64_t seen; /* bit t: latest[t] and moving[t] are of this frame */
 	struct recframe_tuples tuples;
+	uint64_t moving[RECORD_KINDS]; /* bit i: field i is not expected to be what it was */
 	uint64_t latest[RECORD_KINDS][RECFRAME_RECORD_BYTES / 8];
 };
 
