@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,6 +7,7 @@
 #include <jansson.h>
 
 #include "common/log.h"
+#include "common/outfile.h"
 #include "common/run_files.h"
 #include "common/units.h"
 #include "dpswitch/truth/port_truth.h"
@@ -136,6 +138,45 @@ background_json(const struct emulation *emulation)
 	return list;
 }
 
+/* A list in the making. What stands in a file already takes no memory. */
+struct truth_list {
+	json_t *list; /* elements that are not written yet */
+	FILE *file;   /* NULL: the list is kept */
+	bool begun;   /* an element was written */
+};
+
+/* Elements of a list of an object: what the whole tree's json_dumpf() would write. */
+static void
+write_elements(struct truth_list *to)
+{
+	size_t i;
+	json_t *element;
+
+	json_array_foreach(to->list, i, element) {
+		char *text = json_dumps(element, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
+
+		fputs(to->begun ? ",\n  " : "[\n  ", to->file);
+		to->begun = true;
+		for (const char *c = text; c != NULL && *c != '\0'; c++) {
+			fputc(*c, to->file);
+			if (*c == '\n')
+				fputs("  ", to->file);
+		}
+		if (text == NULL)
+			log_fatal("out of memory for truth.json");
+		free(text);
+	}
+	json_array_clear(to->list);
+}
+
+/* The list has more elements. */
+static void
+truth_list_grown(struct truth_list *to)
+{
+	if (to->file != NULL)
+		write_elements(to);
+}
+
 /* Two flows that shared the queue of a port. */
 struct shared {
 	struct flow_contention pair;
@@ -214,18 +255,17 @@ contention_json(const struct emulation *emulation, const struct shared *shared)
 
 /*
  * The CONTENTIONS_MOST pairs that shared a queue longest, in the order of ports.
- * @param left_out  flows whose contention with each other is not known, over all ports, and pairs that are not listed
+ * @return flows whose contention with each other is not known, over all ports, and pairs that are not listed
  */
-static json_t *
-contentions_json(const struct emulation *emulation, uint64_t *left_out)
+static uint64_t
+list_contentions(const struct emulation *emulation, struct truth_list *to)
 {
 	const struct topo *topo = emulation->scenario->topo;
 	struct longest kept = { .at = malloc(2 * CONTENTIONS_MOST * sizeof(*kept.at)) };
-	json_t *list = json_array();
+	uint64_t left_out = 0;
 
 	if (kept.at == NULL)
 		log_fatal("out of memory for %d pairs of flows that shared a queue", CONTENTIONS_MOST);
-	*left_out = 0;
 	for (uint32_t i = 0; i < topo->nnodes; i++) {
 		for (uint16_t p = 0; p < topo->nodes[i].nports; p++) {
 			const struct port_truth *truth = emulation_truth_of(emulation, i, p);
@@ -233,16 +273,18 @@ contentions_json(const struct emulation *emulation, uint64_t *left_out)
 			if (truth == NULL)
 				continue;
 			find_contentions(&kept, truth, topo->nodes[i].first_port + p);
-			*left_out += port_truth_left_out(truth);
+			left_out += port_truth_left_out(truth);
 		}
 	}
 	keep_longest(&kept);
-	*left_out += kept.seen - kept.count;
+	left_out += kept.seen - kept.count;
 	qsort(kept.at, kept.count, sizeof(*kept.at), compare_order);
-	for (size_t i = 0; i < kept.count; i++)
-		json_array_append_new(list, contention_json(emulation, &kept.at[i]));
+	for (size_t i = 0; i < kept.count; i++) {
+		json_array_append_new(to->list, contention_json(emulation, &kept.at[i]));
+		truth_list_grown(to);
+	}
 	free(kept.at);
-	return list;
+	return left_out;
 }
 
 static int
@@ -280,21 +322,20 @@ add_overtakings(const struct emulation *emulation, json_t *list, const struct ov
 }
 
 /* Whose frames of class 0 went ahead of data that waited. */
-static json_t *
-overtakings_json(const struct emulation *emulation)
+static void
+list_overtakings(const struct emulation *emulation, struct truth_list *to)
 {
 	const struct topo *topo = emulation->scenario->topo;
-	json_t *list = json_array();
 
 	for (uint32_t i = 0; i < topo->nnodes; i++) {
 		for (uint16_t p = 0; p < topo->nodes[i].nports; p++) {
 			const struct port_truth *truth = emulation_truth_of(emulation, i, p);
 
 			if (truth != NULL)
-				add_overtakings(emulation, list, &truth->overtakings, topo->nodes[i].first_port + p);
+				add_overtakings(emulation, to->list, &truth->overtakings, topo->nodes[i].first_port + p);
+			truth_list_grown(to);
 		}
 	}
-	return list;
 }
 
 /* Flows that waited at a paused port. */
@@ -319,11 +360,10 @@ held_json(const struct emulation *emulation, const struct port_truth *truth)
 }
 
 /* Ports that their peers paused, NICs included. */
-static json_t *
-pauses_json(const struct emulation *emulation)
+static void
+list_pauses(const struct emulation *emulation, struct truth_list *to)
 {
 	const struct topo *topo = emulation->scenario->topo;
-	json_t *list = json_array();
 
 	for (uint32_t i = 0; i < topo->nnodes; i++) {
 		for (uint16_t p = 0; p < topo->nodes[i].nports; p++) {
@@ -336,23 +376,73 @@ pauses_json(const struct emulation *emulation)
 			if (paused_ps == 0)
 				continue;
 			topo_port_name(topo, topo->nodes[i].first_port + p, name);
-			json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:b, s:o}", "port", name, "by",
-							      topo->nodes[topo_port_of(topo, i, p)->peer].name, "paused_ns",
-							      (json_int_t)(paused_ps / PS_PER_NS), "at_end", truth->paused,
-							      "held", held_json(emulation, truth)));
+			json_array_append_new(to->list,
+					      json_pack("{s:s, s:s, s:I, s:b, s:o}", "port", name, "by",
+							topo->nodes[topo_port_of(topo, i, p)->peer].name, "paused_ns",
+							(json_int_t)(paused_ps / PS_PER_NS), "at_end", truth->paused,
+							"held", held_json(emulation, truth)));
+			truth_list_grown(to);
 		}
 	}
-	return list;
 }
 
 json_t *
 output_truth_own(const struct emulation *emulation)
 {
-	uint64_t left_out;
-	json_t *contentions = contentions_json(emulation, &left_out);
+	struct truth_list contentions = { .list = json_array() }, pauses = { .list = json_array() };
+	struct truth_list overtakings = { .list = json_array() };
+	uint64_t left_out = list_contentions(emulation, &contentions);
 
-	return json_pack("{s:o, s:I, s:o, s:o}", "contentions", contentions, "contentions_left_out", (json_int_t)left_out,
-			 "pauses", pauses_json(emulation), "overtakings", overtakings_json(emulation));
+	list_pauses(emulation, &pauses);
+	list_overtakings(emulation, &overtakings);
+	return json_pack("{s:o, s:I, s:o, s:o}", "contentions", contentions.list, "contentions_left_out",
+			 (json_int_t)left_out, "pauses", pauses.list, "overtakings", overtakings.list);
+}
+
+/* Behind an object's key. */
+static void
+end_list(struct truth_list *to)
+{
+	fputs(to->begun ? "\n ]" : "[]", to->file);
+	to->begun = false;
+}
+
+/* The same facts one by one: the tree of a large fabric takes several times the file's bytes. */
+static void
+write_own(const struct emulation *emulation, FILE *file)
+{
+	struct truth_list to = { .list = json_array(), .file = file };
+	uint64_t left_out;
+
+	fputs(",\n \"contentions\": ", file);
+	left_out = list_contentions(emulation, &to);
+	end_list(&to);
+	fprintf(file, ",\n \"contentions_left_out\": %llu,\n \"pauses\": ", (unsigned long long)left_out);
+	list_pauses(emulation, &to);
+	end_list(&to);
+	fputs(",\n \"overtakings\": ", file);
+	list_overtakings(emulation, &to);
+	end_list(&to);
+	fputs("\n}", file);
+	json_decref(to.list);
+}
+
+static int
+write_whole(const struct emulation *emulation, json_t *root, const char *dir, struct err *err)
+{
+	char *head = json_dumps(root, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
+	struct outfile out;
+	int ret = head != NULL ? outfile_open(&out, dir, RUN_TRUTH, err)
+			       : err_set(err, -ENOMEM, "%s: out of memory", RUN_TRUTH);
+
+	if (ret == 0) {
+		fwrite(head, 1, strlen(head) - strlen("\n}"), out.file); /* it goes on */
+		write_own(emulation, out.file);
+		ret = outfile_close(&out, ret, err);
+	}
+	free(head);
+	json_decref(root);
+	return ret;
 }
 
 /* The lists of all partitions together may be longer than one may be. */
@@ -390,8 +480,11 @@ output_truth(const struct emulation *emulation, const char *dir, struct err *err
 {
 	json_t *root = json_pack("{s:i, s:o, s:o}", "schema_version", 1, "faults", faults_json(emulation),
 				 "background_flows", background_json(emulation));
-	json_t *own = output_truth_own(emulation);
+	json_t *own;
 
+	if (emulation->partition == NULL)
+		return write_whole(emulation, root, dir, err);
+	own = output_truth_own(emulation);
 	json_object_update(root, own);
 	json_decref(own);
 	output_partition_add(emulation, "truth", root);
