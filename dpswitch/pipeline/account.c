@@ -84,16 +84,20 @@ account_fini(struct account *account)
 #define FIRST_KEYS 1024u
 
 void
-account_widen(struct account *account)
+account_reserve(struct account *account, uint32_t keys)
 {
-	uint32_t cap = account->keys_cap != 0 ? 2 * account->keys_cap : FIRST_KEYS;
-	uint64_t *keys = realloc(account->keys, cap * sizeof(*keys));
+	uint32_t cap = account->keys_cap != 0 ? account->keys_cap : FIRST_KEYS;
 
+	if (keys <= account->keys_cap)
+		return;
+	while (cap < keys)
+		cap *= 2;
+	free(account->keys);
 	free(account->keys_spare);
+	account->keys = malloc(cap * sizeof(*account->keys));
 	account->keys_spare = malloc(cap * sizeof(*account->keys_spare));
-	if (keys == NULL || account->keys_spare == NULL)
+	if (account->keys == NULL || account->keys_spare == NULL)
 		log_fatal("out of memory for %u arrivals and departures of a switch", cap);
-	account->keys = keys;
 	account->keys_cap = cap;
 }
 
@@ -159,10 +163,11 @@ gather(struct sw *sw, const struct window *window)
 
 		for (uint32_t k = 0; k < count; k++)
 			if (account_is_charged(account, pkts[k].prio) && pkts[k].in_port == i)
-				account_add_key(account, account_key(pkts[k].time_ps - window->start_ps, false, (uint8_t)i,
-								     pkts[k].prio, pkts[k].wire_bytes));
+				account->keys[account->nkeys++] = account_key(pkts[k].time_ps - window->start_ps, false,
+									      (uint8_t)i, pkts[k].prio, pkts[k].wire_bytes);
 		account_end_run(account);
 	}
+	assert(account->nkeys <= account->keys_cap);
 }
 
 static void

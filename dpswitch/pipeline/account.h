@@ -152,24 +152,13 @@ account_withdraw(struct account *account, struct pkt *p)
 	p->in_port = UINT8_MAX; /* never charged to an ingress */
 }
 
-/* Makes room for more keys. Ends the program when out of memory. */
-void account_widen(struct account *account);
-
-static inline void
-account_add_key(struct account *account, uint64_t key)
-{
-	if (__builtin_expect(account->nkeys == account->keys_cap, 0))
-		account_widen(account);
-	account->keys[account->nkeys++] = key;
-}
-
 /* A frame starts to leave, so long after the window's start. One egress after another, in order. */
 static inline void
 account_depart(struct account *account, const struct pkt *p, uint64_t offset_ps)
 {
 	account->left_bytes[account_index(account, p->in_port, p->prio)] += p->wire_bytes;
 	if (__builtin_expect(!account->quiet, 0) && account_is_charged(account, p->prio))
-		account_add_key(account, account_key(offset_ps, true, p->in_port, p->prio, p->wire_bytes));
+		account->keys[account->nkeys++] = account_key(offset_ps, true, p->in_port, p->prio, p->wire_bytes);
 }
 
 /* One egress, or ingress, is through: its keys are a run. */
@@ -203,6 +192,8 @@ void account_lose(struct account *account, const struct pkt *p);
  * @param most_bytes  that arrived, of classes that are not lossless as well
  */
 void account_open(struct account *account, uint64_t most_bytes);
+/* Makes room for the keys of a window that is not quiet: arrivals, departures. Ends the program when out of memory. */
+void account_reserve(struct account *account, uint32_t keys);
 /* Stage 3. */
 void switch_account(struct sw *sw, const struct window *window);
 

@@ -147,6 +147,19 @@ route_arrivals(struct sw *sw, const struct intake *in)
 	}
 }
 
+/* What arrives is charged, and what arrives, was made here or waits may leave. @param npkts  as of route_arrivals() */
+static void
+reserve_keys(struct sw *sw, const uint32_t npkts[])
+{
+	uint32_t keys = sw->polling.nborn;
+
+	if (sw->account.quiet)
+		return;
+	for (uint16_t i = 0; i < sw->node.nports; i++)
+		keys += 2 * npkts[i] + sw->ports[i].egress.data_packets + fifo_count(&sw->ports[i].egress.q[0]);
+	account_reserve(&sw->account, keys);
+}
+
 static void
 switch_run(struct node *node, const struct window *window)
 {
@@ -170,8 +183,10 @@ switch_run(struct node *node, const struct window *window)
 	account_open(&sw->account, node->count.rx_bytes + node->count.born_bytes - bytes);
 	if (__builtin_expect(sw->account.pools != NULL, 0))
 		pools_open(sw);
-	if (__builtin_expect(!sw->account.quiet || sw->account.recheck || sw->storms != 0, 0))
+	if (__builtin_expect(!sw->account.quiet || sw->account.recheck || sw->storms != 0, 0)) {
 		switch_pauses_open(sw);
+		reserve_keys(sw, in.npkts);
+	}
 	transmit_alone(sw, in.pauses, in.npauses, window);
 	if (__builtin_expect(sw->group.count != 0, 0))
 		switch_transmit_group(sw, in.pauses, in.npauses, window);

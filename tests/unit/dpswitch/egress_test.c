@@ -179,7 +179,6 @@ accounting_is_handed_runs(void **state)
 				   .arrived_bytes = arrived,
 				   .left_bytes = left,
 				   .keys = keys,
-				   .keys_cap = 4,
 				   .key_runs = runs };
 	struct pkt p = packet(1, 3, 1000), control = packet(1, 0, 60);
 
