@@ -15,7 +15,6 @@
 #include "common/wire/record_rows.h"
 #include "telemetry/collector.h"
 #include "telemetry/epochs.h"
-#include "telemetry/report.h"
 
 /* What every port of a switch or a NIC keeps and reports about polling packets that reach it (VEDRFOLNIR III-C3). */
 

@@ -16,6 +16,14 @@ struct recbuf {
 	bool discarded;  /* records here are only counted, never read: no digest is kept */
 };
 
+/*
+ * Replies of a node's ports to polling packets that were not kept: no program receives them, but the switch had the work.
+ * A reply of one port to one packet is a report; bytes are those of the frames (common/record/frame.h) that it takes.
+ */
+struct report_count {
+	uint64_t unkept_reports, unkept_bytes;
+};
+
 void recbuf_init(struct recbuf *buf, uint32_t node);
 void recbuf_fini(struct recbuf *buf);
 

@@ -11,7 +11,6 @@
 #include "common/wire/drop.h"
 #include "dpswitch/fabric/body.h"
 #include "dpswitch/fabric/link.h"
-#include "telemetry/report.h"
 #include "topo/topo.h"
 
 /* What a fault does to a host's NIC, beside what one does to its cable. */
