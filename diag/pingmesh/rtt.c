@@ -121,16 +121,19 @@ find_alike(struct marking *m)
 {
 	double *all = run_alloc(m->j->net.ntuples, sizeof(*all), m->j->err);
 
+	for (uint32_t i = 0; i < m->nsamples; i++)
+		if (i == 0 || m->samples[i].tuple != m->samples[i - 1].tuple)
+			m->alike[m->tuples[m->samples[i].tuple].hops]++;
+	m->alike[0] = 0; /* of unknown paths */
 	for (uint32_t hops = 1; all != NULL && hops < MOST_HOPS; hops++) {
 		uint32_t count = 0;
 
-		for (uint32_t i = 0; i < m->nsamples; i++) {
+		for (uint32_t i = 0; count < m->alike[hops]; i++) {
 			const struct usual *usual = &m->tuples[m->samples[i].tuple];
 
 			if (usual->hops == hops && (i == 0 || m->samples[i].tuple != m->samples[i - 1].tuple))
 				all[count++] = own_part(usual);
 		}
-		m->alike[hops] = count;
 		if (count == 0)
 			continue;
 		qsort(all, count, sizeof(*all), cmp_double);
