@@ -11,7 +11,6 @@
 
 #define EXECUTE_ITERATION 3
 #define EXECUTE_STUCK UINT64_MAX
-#define EXECUTE_LOOKS 64 /* steps that are looked at for one to start while others fly */
 
 struct execution {
 	const struct coll_schedule *schedule;
@@ -20,32 +19,60 @@ struct execution {
 	uint8_t **memory;          /* [ranks] */
 	uint32_t *rank_of;         /* [steps] */
 	uint32_t *flow_before;     /* [steps] step before it of the same rank, peer and channel; COLL_NONE */
-	bool *started, *over;      /* [steps] */
+	uint32_t *pending;         /* [steps] that it waits for: its dependencies, and flow_before */
+	uint32_t *first, *waiters; /* [steps + 1], into those that wait for it */
+	uint32_t *ready, nready;   /* may start */
 	uint8_t **taken;           /* [steps] what was read when it started; NULL: it is read at the end */
 	uint32_t *flying, nflying; /* started, not over */
 };
 
-static inline bool
-execute_may_start(const struct execution *x, uint32_t i)
+/* The steps that a step waits for. @param put  into the lists of their waiters; else they are counted */
+static inline void
+execute_await(struct execution *x, uint32_t i, bool put)
 {
 	const struct coll_step *step = &x->schedule->steps[i];
 
-	if (x->started[i] || (x->flow_before[i] != COLL_NONE && !x->over[x->flow_before[i]]))
-		return false;
-	for (uint32_t d = step->first_dep; d < step->first_dep + step->ndeps; d++)
-		if (!x->over[coll_step_index(x->schedule, x->schedule->deps[d].rank, x->schedule->deps[d].step)])
-			return false;
-	return true;
+	for (uint32_t d = 0; d < step->ndeps + (x->flow_before[i] != COLL_NONE); d++) {
+		const struct coll_dep *dep = &x->schedule->deps[step->first_dep + d];
+		uint32_t on = d == step->ndeps ? x->flow_before[i] : coll_step_index(x->schedule, dep->rank, dep->step);
+
+		if (put)
+			x->waiters[x->first[on]++] = i;
+		else
+			x->first[on + 1]++;
+		x->pending[i] += put;
+	}
+}
+
+static inline void
+execute_prepare(struct execution *x)
+{
+	uint32_t steps = coll_all_steps(x->schedule);
+
+	for (uint32_t i = 0; i < steps; i++)
+		execute_await(x, i, false);
+	for (uint32_t i = 0; i < steps; i++)
+		x->first[i + 1] += x->first[i];
+	x->waiters = calloc((size_t)x->first[steps] + 1, sizeof(*x->waiters));
+	for (uint32_t i = 0; i < steps; i++)
+		execute_await(x, i, true);
+	for (uint32_t i = steps; i > 0; i--) /* each has moved to where the next begins */
+		x->first[i] = x->first[i - 1];
+	x->first[0] = 0;
+	for (uint32_t i = 0; i < steps; i++)
+		if (x->pending[i] == 0)
+			x->ready[x->nready++] = i;
 }
 
 /* A network may read what is sent at any time from the start to the arrival: half of the steps do each. */
 static inline void
-execute_start(struct execution *x, uint32_t i)
+execute_start(struct execution *x, uint32_t at)
 {
+	uint32_t i = x->ready[at];
 	const struct coll_step *step = &x->schedule->steps[i];
 	size_t elem = coll_elem_bytes(x->type);
 
-	x->started[i] = true;
+	x->ready[at] = x->ready[--x->nready];
 	x->flying[x->nflying++] = i;
 	if (prng_below(&x->prng, 2) == 0) {
 		x->taken[i] = malloc(step->count_elems * elem + 1);
@@ -66,25 +93,21 @@ execute_end(struct execution *x, uint32_t at)
 		coll_data_reduce(dst, src, x->type, step->count_elems);
 	else
 		memmove(dst, src, step->count_elems * elem);
-	x->over[i] = true;
 	x->flying[at] = x->flying[--x->nflying];
+	for (uint32_t w = x->first[i]; w < x->first[i + 1]; w++)
+		if (--x->pending[x->waiters[w]] == 0)
+			x->ready[x->nready++] = x->waiters[w];
 }
 
 /* @return false when nothing can continue although steps are left */
 static inline bool
 execute_all(struct execution *x)
 {
-	uint32_t steps = coll_all_steps(x->schedule), left = steps;
+	uint32_t left = coll_all_steps(x->schedule);
 
 	while (left > 0) {
-		uint32_t first = (uint32_t)prng_below(&x->prng, steps), i = 0, end = steps;
-
-		if (x->nflying > 0) /* another may end instead */
-			end = prng_below(&x->prng, 2) != 0 ? 0 : steps < EXECUTE_LOOKS ? steps : EXECUTE_LOOKS;
-		while (i < end && !execute_may_start(x, (first + i) % steps))
-			i++;
-		if (i < end) {
-			execute_start(x, (first + i) % steps);
+		if (x->nready > 0 && (x->nflying == 0 || prng_below(&x->prng, 2) != 0)) {
+			execute_start(x, (uint32_t)prng_below(&x->prng, x->nready));
 		} else if (x->nflying > 0) {
 			execute_end(x, (uint32_t)prng_below(&x->prng, x->nflying));
 			left--;
@@ -105,8 +128,10 @@ execute_fini(struct execution *x)
 	free(x->memory);
 	free(x->rank_of);
 	free(x->flow_before);
-	free(x->started);
-	free(x->over);
+	free(x->pending);
+	free(x->first);
+	free(x->waiters);
+	free(x->ready);
 	free(x->taken);
 	free(x->flying);
 }
@@ -122,8 +147,9 @@ execute(const struct coll_schedule *schedule, enum coll_type type, uint64_t seed
 		.memory = calloc(schedule->ranks, sizeof(*x.memory)),
 		.rank_of = calloc(steps, sizeof(*x.rank_of)),
 		.flow_before = calloc(steps, sizeof(*x.flow_before)),
-		.started = calloc(steps, sizeof(*x.started)),
-		.over = calloc(steps, sizeof(*x.over)),
+		.pending = calloc(steps, sizeof(*x.pending)),
+		.first = calloc((size_t)steps + 1, sizeof(*x.first)),
+		.ready = calloc(steps, sizeof(*x.ready)),
 		.taken = calloc(steps, sizeof(*x.taken)),
 		.flying = calloc(steps, sizeof(*x.flying)),
 	};
@@ -147,6 +173,7 @@ execute(const struct coll_schedule *schedule, enum coll_type type, uint64_t seed
 	}
 	assert_true(wrong != 0 || schedule->op == COLL_CUSTOM); /* nobody has the result already, if one is promised */
 	wrong = 0;
+	execute_prepare(&x);
 	if (!execute_all(&x))
 		wrong = EXECUTE_STUCK;
 	for (uint32_t rank = 0; rank < schedule->ranks && wrong != EXECUTE_STUCK; rank++)
