@@ -43,7 +43,7 @@ node_create(void *ctx, uint32_t id, struct err *err)
 		.telemetry = emulation->switch_config.telemetry_off ? NULL : &emulation->switch_config.telemetry,
 		.bdp_bytes = sc->bdp_bytes,
 		.bond_seed = sc->routing.seed,
-		.strict = sc->strict,
+		.strict = sc->strict & (uint8_t) ~(1u << sc->roce.cc.cnp_prio), /* NICs send CNPs before any data */
 		.ledger = sc->detection.policy != REC_POLICY_OFF,
 	};
 

@@ -458,6 +458,7 @@ configure_switches(struct emulation *emulation, struct err *err)
 		.pause_bytes = PAUSE_WIRE_BYTES,
 		.inband = sc->roce.cc.rates,
 		.trace_gap_ps = scenario_trace_gap_ps(sc),
+		.cnp_classes = sc->roce.cc.cnp_prio != 0 ? (uint8_t)(1u << sc->roce.cc.cnp_prio) : 0,
 		.telemetry_off = emulation->phase == EMULATION_PREPARE || !sc->telemetry.enabled,
 	};
 	return switch_lossless_classes(&sc->switches.all.pfc, &emulation->switch_config.telemetry.lossless, err);

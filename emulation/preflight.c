@@ -21,21 +21,8 @@
 
 #define CIRCLE_SHOWN 12 /* ports of a circle by name */
 
-#define TEXT_MORE 64
-
-struct checking {
-	const struct emulation *emulation;
-	const struct scenario *sc;
-	struct preflight_finding *findings; /* [PREFLIGHT_FINDINGS] */
-	int count;
-};
-
-/* @return the finding, for its remedy */
-static struct preflight_finding *add(struct checking *c, const char *check, bool inert, const char *fmt, ...)
-	__attribute__((format(printf, 4, 5)));
-
-static struct preflight_finding *
-add(struct checking *c, const char *check, bool inert, const char *fmt, ...)
+struct preflight_finding *
+preflight_add(struct preflight *c, const char *check, bool inert, const char *fmt, ...)
 {
 	struct preflight_finding *f = &c->findings[c->count++];
 	va_list ap;
@@ -48,566 +35,19 @@ add(struct checking *c, const char *check, bool inert, const char *fmt, ...)
 	return f;
 }
 
-/* @return the end of a finding's text, of count ports as its first one; "": there are none */
-static const char *
-further_ports(uint32_t count, char text[TEXT_MORE])
+const char *
+preflight_further_ports(uint32_t count, char text[PREFLIGHT_MORE])
 {
 	text[0] = '\0';
 	if (count != 0)
-		snprintf(text, TEXT_MORE, "; so it is at %u more port%s", count, count == 1 ? "" : "s");
+		snprintf(text, PREFLIGHT_MORE, "; so it is at %u more port%s", count, count == 1 ? "" : "s");
 	return text;
-}
-
-/*
- * ECN that cannot mark: ingresses that fill an egress are paused, or their senders' windows are full, before its queue is
- * long enough.
- */
-
-/* What the flows' paths lead to an egress. */
-struct load {
-	uint64_t busy[(TOPO_MAX_PORTS + 63) / 64]; /* ingresses of its switch, a bit each */
-	uint32_t flows;
-};
-
-static void
-add_path(struct load *loads, const struct topo *topo, const struct route_path *path)
-{
-	for (uint32_t h = 1; h < path->hops; h++) {
-		struct load *load = &loads[path->ports[h]];
-		uint16_t ingress = topo->ports[path->ports[h - 1]].peer_index;
-
-		load->busy[ingress / 64] |= 1ULL << ingress % 64;
-		load->flows++;
-	}
-}
-
-/* Where packets take paths of their own, each egress may have any flow's, by any other port. */
-static void
-add_all(struct load *loads, const struct topo *topo, uint32_t flows)
-{
-	for (uint32_t p = 0; p < topo->nports; p++) {
-		for (uint16_t i = 0; i < topo->nodes[topo->ports[p].node].nports; i++)
-			if (i != topo->ports[p].index)
-				loads[p].busy[i / 64] |= 1ULL << i % 64;
-		loads[p].flows = flows;
-	}
-}
-
-/* @return [ports], the caller's to free; NULL: out of memory */
-static struct load *
-find_loads(const struct scenario *sc)
-{
-	struct load *loads = calloc(sc->topo->nports + 1u, sizeof(*loads));
-
-	if (loads != NULL && balance_is_on(&sc->balance))
-		add_all(loads, sc->topo, sc->plan->flows.count);
-	for (uint32_t f = 0; loads != NULL && !balance_is_on(&sc->balance) && f < sc->plan->flows.count; f++) {
-		struct route_path path;
-
-		if (plan_flow_sends(sc->plan, f) && scenario_path(sc, f, false, &path) == 0)
-			add_path(loads, sc->topo, &path);
-	}
-	return loads;
-}
-
-/* What one egress makes of its busy ingresses. */
-struct marking {
-	uint32_t port, busy;
-	uint64_t xoff_bytes;  /* of each, when all have as much: reserve and threshold */
-	uint64_t queue_bytes; /* then */
-	uint64_t kmin_bytes;
-};
-
-static const struct pfc_params *
-pfc_at(const struct sw *sw, uint16_t index, uint8_t prio)
-{
-	return account_params(&sw->account, &sw->account.ingress[account_index(&sw->account, index, prio)]);
-}
-
-/*
- * With n ingresses of the same fill x above their reserves, the dynamic threshold is alpha (pool - n x): they reach it at
- * x = alpha pool / (1 + n alpha).
- */
-static struct marking
-mark(const struct sw *sw, uint16_t index, uint8_t prio, uint32_t busy)
-{
-	const struct pfc_params *pfc = pfc_at(sw, index, prio);
-	double alpha = (double)pfc->alpha_num / (double)(1u << pfc->alpha_shift);
-	uint64_t above = pfc->model == PFC_STATIC ? pfc->xoff_bytes
-						  : (uint64_t)(alpha * (double)pfc->pool_bytes / (1 + busy * alpha));
-
-	return (struct marking){
-		.port = sw->node.topo->nodes[sw->node.id].first_port + index,
-		.busy = busy,
-		.xoff_bytes = pfc->reserve_bytes + above,
-		.queue_bytes = busy * (pfc->reserve_bytes + above),
-		.kmin_bytes = sw->ports[index].egress.ecn[prio].kmin_bytes,
-	};
-}
-
-/* Do the busy ingresses bring more than the port sends? @return their number, 0: no queue grows */
-static uint32_t
-crowd(const struct topo *topo, uint32_t port, const uint64_t *busy)
-{
-	const struct topo_node *node = &topo->nodes[topo->ports[port].node];
-	uint64_t rate_bps = 0;
-	uint32_t count = 0;
-
-	for (uint16_t i = 0; i < node->nports; i++) {
-		if ((busy[i / 64] >> i % 64 & 1) == 0)
-			continue;
-		rate_bps += topo->ports[node->first_port + i].rate_bps;
-		count++;
-	}
-	return rate_bps > topo->ports[port].rate_bps ? count : 0;
-}
-
-/* The buffer with which a port of this switch marks first, with room to spare, in whole MB. */
-static uint64_t
-roomy_mb(const struct sw *sw, const struct marking *m, const struct pfc_params *pfc)
-{
-	double alpha = (double)pfc->alpha_num / (double)(1u << pfc->alpha_shift);
-	double pool = 2 * ((double)m->kmin_bytes / m->busy) * (1 + m->busy * alpha) / alpha;
-	double fixed = (double)(sw->account.buffer_bytes - pfc->pool_bytes);
-
-	return (uint64_t)ceil((pool + fixed) / 1e6);
-}
-
-/* Bytes on the wire that the windows of an egress' flows let be on their way; UINT64_MAX: there are no windows. */
-static uint64_t
-windows_bytes(const struct scenario *sc, uint32_t flows)
-{
-	uint64_t window = scenario_window_bytes(sc);
-
-	return window != 0 ? flows * (window / sc->roce.mtu_bytes + 1) * sc->mtu_frame_bytes : UINT64_MAX;
-}
-
-/* Egresses that more comes to than they send, and those of them that never mark. */
-struct crowded {
-	uint32_t ports, behind_pfc, behind_window;
-	struct marking best;      /* of those behind PFC: the nearest to marking */
-	uint64_t in_flight_bytes; /* of those behind windows: the most, and where */
-	uint32_t in_flight_port, in_flight_flows;
-};
-
-static void
-weigh(struct crowded *all, const struct scenario *sc, const struct marking *m, uint32_t flows)
-{
-	uint64_t in_flight_bytes = windows_bytes(sc, flows);
-
-	all->ports++;
-	if (in_flight_bytes <= m->kmin_bytes) {
-		all->behind_window++;
-		if (in_flight_bytes > all->in_flight_bytes) {
-			all->in_flight_bytes = in_flight_bytes;
-			all->in_flight_port = m->port;
-			all->in_flight_flows = flows;
-		}
-	} else if (m->queue_bytes <= m->kmin_bytes) {
-		if (all->behind_pfc++ == 0 || (double)m->queue_bytes / (double)m->kmin_bytes >
-						      (double)all->best.queue_bytes / (double)all->best.kmin_bytes)
-			all->best = *m;
-	}
-}
-
-/* The group that holds a setting: of a single switch, or of all. @return path */
-static const char *
-path_of(const struct cfg_where *where, const char *all, char path[CFG_WHERE_PATH])
-{
-	cfg_where_path(where, path);
-	return path[0] != '\0' ? path : all;
-}
-
-static void
-remedy_pool(struct preflight_finding *f, const struct sw *sw, const struct marking *best, const struct pfc_params *pfc)
-{
-	const struct switch_settings *settings = switch_settings_at(sw->config->setup, sw->node.topo, best->port);
-	double alpha = (double)pfc->alpha_num / (double)(1u << pfc->alpha_shift);
-	char path[CFG_WHERE_PATH];
-
-	cfg_where_path(&settings->buffers->pools[pfc->pool].where, path);
-	snprintf(f->remedy, sizeof(f->remedy), "--set %.150s.size=%" PRIu64, path,
-		 (uint64_t)(2 * ((double)best->kmin_bytes / best->busy) * (1 + best->busy * alpha) / alpha));
-}
-
-static void
-report_pfc(struct checking *c, const struct crowded *all, bool inert)
-{
-	const struct marking *best = &all->best;
-	const struct sw *sw = c->emulation->switches[c->sc->topo->ports[best->port].node];
-	const struct pfc_params *pfc = pfc_at(sw, c->sc->topo->ports[best->port].index, c->sc->roce.data_prio);
-	const struct switch_settings *settings = switch_settings_of(&c->sc->switches, sw->node.id);
-	char port[64], path[CFG_WHERE_PATH];
-	struct preflight_finding *f;
-
-	f = add(c, "ecn-behind-pfc", inert,
-		"%sat %u of the %u ports that several ingresses fill, PFC pauses before ECN marks. %s, with %u of them "
-		"busy: "
-		"XOFF at %" PRIu64 " B each, which are %" PRIu64 " B in its queue; kmin %" PRIu64 " B",
-		inert ? "host.cc = \"dcqcn\" cannot act: " : "", all->behind_pfc, all->ports,
-		topo_port_name(c->sc->topo, best->port, port), best->busy, best->xoff_bytes, best->queue_bytes,
-		best->kmin_bytes);
-	if (sw->account.pools != NULL)
-		remedy_pool(f, sw, best, pfc);
-	else if (pfc->model == PFC_STATIC)
-		snprintf(f->remedy, sizeof(f->remedy), "--set %.150s.xoff=%" PRIu64,
-			 path_of(&settings->pfc.where, "switch.pfc", path), 2 * best->kmin_bytes / best->busy);
-	else
-		snprintf(f->remedy, sizeof(f->remedy), "--set %.150s.buffer=%" PRIu64 "MB%s",
-			 path_of(&settings->params.where, "switch", path), roomy_mb(sw, best, pfc),
-			 scenario_window_bytes(c->sc) != 0 ? " --set host.window=none" : "");
-}
-
-static void
-report_window(struct checking *c, const struct crowded *all, bool inert)
-{
-	const struct egress *egress = &c->emulation->switches[c->sc->topo->ports[all->in_flight_port].node]
-					       ->ports[c->sc->topo->ports[all->in_flight_port].index]
-					       .egress;
-	char port[64];
-	struct preflight_finding *f;
-
-	f = add(c, "ecn-behind-window", inert,
-		"%sat %u of the %u ports that several ingresses fill, the senders' windows are full before ECN marks. %s, "
-		"of %u flows: at most %" PRIu64 " B in flight; kmin %" PRIu64 " B",
-		inert ? "host.cc = \"dcqcn\" cannot act: " : "", all->behind_window, all->ports,
-		topo_port_name(c->sc->topo, all->in_flight_port, port), all->in_flight_flows, all->in_flight_bytes,
-		egress->ecn[c->sc->roce.data_prio].kmin_bytes);
-	snprintf(f->remedy, sizeof(f->remedy), "--set host.window=none");
-}
-
-static int
-check_ecn(struct checking *c)
-{
-	const struct topo *topo = c->sc->topo;
-	const struct switch_settings *settings = &c->sc->switches.all;
-	struct crowded all = { .ports = 0 };
-	struct load *loads;
-	bool inert;
-
-	if (c->sc->cc.echo == CC_ECHO_NONE || !settings->pfc.enabled || (!settings->ecn.enabled && settings->nwreds == 0))
-		return 0;
-	loads = find_loads(c->sc);
-	if (loads == NULL)
-		return -ENOMEM;
-	for (uint32_t p = 0; p < topo->nports; p++) {
-		const struct sw *sw = c->emulation->switches[topo->ports[p].node];
-		uint32_t busy = sw != NULL ? crowd(topo, p, loads[p].busy) : 0;
-		struct marking m;
-
-		if (busy == 0)
-			continue;
-		m = mark(sw, topo->ports[p].index, c->sc->roce.data_prio, busy);
-		if (m.kmin_bytes != ECN_NEVER)
-			weigh(&all, c->sc, &m, loads[p].flows);
-	}
-	free(loads);
-	inert = all.behind_pfc + all.behind_window == all.ports;
-	if (all.behind_pfc != 0)
-		report_pfc(c, &all, inert);
-	if (all.behind_window != 0)
-		report_window(c, &all, inert);
-	if (all.ports == 0)
-		add(c, "no-contention", false,
-		    "host.cc = \"dcqcn\" has nothing to react to: the flows' paths lead no port more than its rate")
-			->unmarked = true;
-	return 0;
-}
-
-/* Rows of headroom that are short for a cable. */
-
-static int
-check_headroom(struct checking *c)
-{
-	const struct topo *topo = c->sc->topo;
-	const struct switch_pfc_params *rows;
-	uint32_t worst = TOPO_NONE, count = 0;
-	uint64_t worst_row = 0, worst_needed = 0;
-	char port[64], more[TEXT_MORE], rate[32], delay[32], path[CFG_WHERE_PATH];
-	size_t index = 0, worst_index = 0;
-	struct preflight_finding *f;
-
-	for (uint32_t p = 0; p < topo->nports; p++) {
-		const struct sw *sw = c->emulation->switches[topo->ports[p].node];
-		const struct switch_pfc_params *pfc = &switch_settings_at(&c->sc->switches, topo, p)->pfc;
-		uint64_t row, needed;
-		struct err err = { "" };
-
-		/* One size of all cables is checked as the switches are made. */
-		if (sw == NULL || sw->account.pools != NULL || !pfc->enabled || pfc->headroom_bytes != 0 ||
-		    switch_headroom_row(pfc, &topo->ports[p], &row, &index, &err) < 0 || row == 0)
-			continue;
-		needed = account_headroom_needed(sw, topo->ports[p].index);
-		if (row >= needed)
-			continue;
-		if (count++ == 0 || needed - row > worst_needed - worst_row) {
-			worst = p;
-			worst_row = row;
-			worst_needed = needed;
-			worst_index = index;
-		}
-	}
-	if (count == 0)
-		return 0;
-	f = add(c, "headroom-short", false,
-		"the row of switch.pfc.headrooms for %s (%s, %s) has %" PRIu64 " B and is short by %" PRIu64
-		" KiB: the cable needs %" PRIu64 " B, which it has here%s",
-		topo_port_name(topo, worst, port), units_format_rate(topo->ports[worst].rate_bps, rate, sizeof(rate)),
-		units_format_time(topo->ports[worst].delay_ps, delay, sizeof(delay)), worst_row,
-		(worst_needed - worst_row + 1023) / 1024, worst_needed, further_ports(count - 1, more));
-	rows = &switch_settings_at(&c->sc->switches, topo, worst)->pfc;
-	if (!cfg_has(&rows->where, "headrooms")) /* a profile's */
-		snprintf(f->remedy, sizeof(f->remedy), "--set switch.pfc.headroom=%" PRIu64, worst_needed);
-	else
-		snprintf(f->remedy, sizeof(f->remedy), "--set '%.100s.headrooms.[%zu]=\"%.*s %" PRIu64 "\"'",
-			 cfg_where_path(&rows->where, path), worst_index,
-			 (int)(strrchr(rows->headrooms.items[worst_index], ' ') - rows->headrooms.items[worst_index]),
-			 rows->headrooms.items[worst_index], worst_needed);
-	return 0;
-}
-
-/* Switches whose ports need more than their chip has. */
-
-static int
-check_buffer(struct checking *c)
-{
-	const struct topo *topo = c->sc->topo;
-	const struct switch_params *params = NULL;
-	uint64_t most_bytes = 0;
-	uint32_t worst = TOPO_NONE, count = 0;
-	char chip[32], needed[32];
-	struct preflight_finding *f;
-
-	for (uint32_t n = 0; n < topo->nnodes; n++) {
-		const struct switch_params *own = &switch_settings_of(&c->sc->switches, n)->params;
-		const struct sw *sw = c->emulation->switches[n];
-
-		if (sw == NULL || sw->account.pools != NULL || !own->is_chips ||
-		    sw->account.buffer_bytes == own->buffer_bytes)
-			continue;
-		count++;
-		if (sw->account.buffer_bytes > most_bytes) {
-			most_bytes = sw->account.buffer_bytes;
-			params = own;
-			worst = n;
-		}
-	}
-	if (params == NULL)
-		return 0;
-	f = add(c, "buffer-short", false,
-		"the headroom of the cables of %s, of %u such switches, leaves nothing of the profile's buffer of %s: it "
-		"has "
-		"%s here, as with switch.buffer = 0",
-		topo->nodes[worst].name, count, units_format_bytes(params->buffer_bytes, chip, sizeof(chip)),
-		units_format_bytes(most_bytes, needed, sizeof(needed)));
-	snprintf(f->remedy, sizeof(f->remedy), "--set switch.buffer=0");
-	return 0;
-}
-
-/* Pools that hold more than the switch, headroom that groups share, and lossless queues that drop. */
-
-/* The switch where something is short by most, of some number. */
-struct short_switch {
-	const struct sw *sw;
-	size_t pool;
-	uint64_t has_bytes, needed_bytes;
-	uint32_t count;
-};
-
-static void
-note_switch(struct short_switch *worst, const struct sw *sw, size_t pool, uint64_t has_bytes, uint64_t needed_bytes)
-{
-	if (needed_bytes <= has_bytes)
-		return;
-	if (worst->count++ == 0 || needed_bytes - has_bytes > worst->needed_bytes - worst->has_bytes) {
-		worst->sw = sw;
-		worst->pool = pool;
-		worst->has_bytes = has_bytes;
-		worst->needed_bytes = needed_bytes;
-	}
-}
-
-/* @param headroom  shared by groups. @param buffer  of the switch: its pool is the largest of ingress */
-static void
-look_at_pools(const struct checking *c, const struct sw *sw, struct short_switch *headroom, struct short_switch *buffer)
-{
-	const struct switch_settings *settings = switch_settings_of(&c->sc->switches, sw->node.id);
-	uint64_t most = 0;
-	size_t largest = 0;
-
-	for (size_t i = 0; i < settings->buffers->npools; i++) {
-		const struct buffer_pool_params *pool = &settings->buffers->pools[i];
-		const struct pool_headroom *shared = &sw->account.pools->headroom[i];
-
-		if (!pool->egress && pool->size_bytes > most) {
-			most = pool->size_bytes;
-			largest = i;
-		}
-		if (shared->limit_bytes != 0)
-			note_switch(headroom, sw, i, shared->limit_bytes, shared->needed_bytes);
-	}
-	if (settings->params.buffer_bytes != 0)
-		note_switch(buffer, sw, largest, settings->params.buffer_bytes, sw->account.buffer_bytes);
-}
-
-static void
-report_pools(struct checking *c, const struct short_switch *headroom, const struct short_switch *buffer)
-{
-	const struct buffer_pool_params *pool;
-	char path[CFG_WHERE_PATH], has[32], takes[32];
-	struct preflight_finding *f;
-
-	if (headroom->count != 0) {
-		pool = &switch_settings_of(&c->sc->switches, headroom->sw->node.id)->buffers->pools[headroom->pool];
-		f = add(c, "headroom-oversubscribed", false,
-			"the groups of pool \"%s\" of %s may need %" PRIu64 " B of shared headroom when all are paused at "
-			"once; it has %" PRIu64 " B: what does not fit is dropped (no_buffer); so it is at %u more pools",
-			pool->name, c->sc->topo->nodes[headroom->sw->node.id].name, headroom->needed_bytes,
-			headroom->has_bytes, headroom->count - 1);
-		snprintf(f->remedy, sizeof(f->remedy), "--set %.150s.xoff=%" PRIu64, cfg_where_path(&pool->where, path),
-			 headroom->needed_bytes);
-	}
-	if (buffer->count == 0)
-		return;
-	pool = &switch_settings_of(&c->sc->switches, buffer->sw->node.id)->buffers->pools[buffer->pool];
-	f = add(c, "pools-oversubscribed", false,
-		"ingress pools, reserves and headroom of %s take %s; its buffer is %s; so it is at %u more switches",
-		c->sc->topo->nodes[buffer->sw->node.id].name,
-		units_format_bytes(buffer->needed_bytes, takes, sizeof(takes)),
-		units_format_bytes(buffer->has_bytes, has, sizeof(has)), buffer->count - 1);
-	if (buffer->needed_bytes - buffer->has_bytes < pool->size_bytes)
-		snprintf(f->remedy, sizeof(f->remedy), "--set %.150s.size=%" PRIu64, cfg_where_path(&pool->where, path),
-			 pool->size_bytes - (buffer->needed_bytes - buffer->has_bytes));
-}
-
-/* @return limit of a port's queue of a class with PFC, when it is alone; UINT64_MAX: it has none */
-static uint64_t
-queue_limit(const struct sw *sw, uint16_t port, uint8_t prio)
-{
-	const struct pool_queue *queue = &sw->account.pools->queues[port * SWITCH_CLASSES + prio];
-	double alpha = (double)queue->params.alpha_num / (double)(1u << queue->params.alpha_shift);
-
-	if (queue->pool == BUFFER_POOLS)
-		return UINT64_MAX;
-	if (queue->params.model == PFC_STATIC)
-		return queue->params.reserve_bytes + queue->params.xoff_bytes;
-	return queue->params.reserve_bytes + (uint64_t)(alpha * (double)queue->params.pool_bytes / (1 + alpha));
-}
-
-/* What all ingresses can hold for one queue of a class: their pool, reserves and headroom. */
-static uint64_t
-ingress_limit(const struct sw *sw, uint8_t prio)
-{
-	const struct account *account = &sw->account;
-	uint64_t bytes = 0;
-
-	for (uint16_t port = 0; port < sw->node.nports; port++) {
-		const struct pfc_ingress *in = &account->ingress[account_index(account, port, prio)];
-		const struct pfc_params *params = account_params(account, in);
-
-		if ((account_configured(sw, port) >> prio & 1) == 0)
-			continue;
-		if (bytes == 0)
-			bytes = params->pool_bytes;
-		bytes += params->reserve_bytes + in->headroom_limit_bytes;
-	}
-	return bytes;
-}
-
-/* A port whose profile's headroom is short, or whose lossless queue drops before PFC pauses: the worst of all. */
-struct short_port {
-	uint32_t port, count;
-	uint8_t prio;
-	uint64_t has_bytes, needed_bytes;
-};
-
-static void
-note_short(struct short_port *worst, uint32_t port, uint8_t prio, uint64_t has_bytes, uint64_t needed_bytes)
-{
-	if (has_bytes >= needed_bytes)
-		return;
-	if (worst->count++ == 0 || needed_bytes - has_bytes > worst->needed_bytes - worst->has_bytes) {
-		worst->port = port;
-		worst->prio = prio;
-		worst->has_bytes = has_bytes;
-		worst->needed_bytes = needed_bytes;
-	}
-}
-
-static void
-report_short(struct checking *c, const struct short_port *headroom, const struct short_port *queue)
-{
-	const struct topo *topo = c->sc->topo;
-	const struct switch_settings *settings;
-	const struct buffer_profile_params *profile;
-	char port[64], rate[32], delay[32], path[CFG_WHERE_PATH];
-	struct preflight_finding *f;
-
-	if (headroom->count != 0) {
-		settings = switch_settings_at(&c->sc->switches, topo, headroom->port);
-		profile = &settings->buffers->profiles[buffer_row_of(&settings->groups, headroom->prio)->profile];
-		f = add(c, "headroom-short", false,
-			"buffer_profile \"%s\" has xoff %" PRIu64 " B and is short by %" PRIu64
-			" KiB for %s (%s, %s): the cable needs %" PRIu64
-			" B; what does not fit is dropped (no_buffer); so it is at %u more groups",
-			profile->name, headroom->has_bytes, (headroom->needed_bytes - headroom->has_bytes + 1023) / 1024,
-			topo_port_name(topo, headroom->port, port),
-			units_format_rate(topo->ports[headroom->port].rate_bps, rate, sizeof(rate)),
-			units_format_time(topo->ports[headroom->port].delay_ps, delay, sizeof(delay)),
-			headroom->needed_bytes, headroom->count - 1);
-		snprintf(f->remedy, sizeof(f->remedy), "--set %.150s.xoff=%" PRIu64, cfg_where_path(&profile->where, path),
-			 headroom->needed_bytes);
-	}
-	if (queue->count == 0)
-		return;
-	settings = switch_settings_at(&c->sc->switches, topo, queue->port);
-	profile = &settings->buffers->profiles[buffer_row_of(&settings->queues, queue->prio)->profile];
-	f = add(c, "lossless-queue-short", false,
-		"class %u has PFC, and its queue at %s may hold %" PRIu64
-		" B by buffer_profile \"%s\", where the ingresses "
-		"hold up to %" PRIu64 " B: it drops (queue_full) before PFC pauses; so it is at %u more queues",
-		queue->prio, topo_port_name(topo, queue->port, port), queue->has_bytes, profile->name, queue->needed_bytes,
-		queue->count - 1);
-	snprintf(f->remedy, sizeof(f->remedy), "--set %.150s.size=%" PRIu64, cfg_where_path(&profile->where, path),
-		 queue->needed_bytes);
-}
-
-static int
-check_pools(struct checking *c)
-{
-	const struct topo *topo = c->sc->topo;
-	struct short_port headroom = { .count = 0 }, queue = { .count = 0 };
-	struct short_switch shared = { .count = 0 }, buffer = { .count = 0 };
-
-	for (uint32_t p = 0; p < topo->nports; p++) {
-		const struct sw *sw = c->emulation->switches[topo->ports[p].node];
-		uint16_t index = topo->ports[p].index;
-		uint8_t lossless;
-
-		if (sw == NULL || sw->account.pools == NULL)
-			continue;
-		lossless = account_configured(sw, index);
-		for (uint8_t prio = 1; prio < SWITCH_CLASSES; prio++) {
-			const struct pfc_ingress *in = &sw->account.ingress[account_index(&sw->account, index, prio)];
-
-			if ((lossless >> prio & 1) == 0)
-				continue;
-			note_short(&headroom, p, prio, in->headroom_limit_bytes, account_headroom_needed(sw, index));
-			note_short(&queue, p, prio, queue_limit(sw, index, prio), ingress_limit(sw, prio));
-		}
-	}
-	report_short(c, &headroom, &queue);
-	for (uint32_t n = 0; n < topo->nnodes; n++)
-		if (c->emulation->switches[n] != NULL && c->emulation->switches[n]->account.pools != NULL)
-			look_at_pools(c, c->emulation->switches[n], &shared, &buffer);
-	report_pools(c, &shared, &buffer);
-	return 0;
 }
 
 /* A retransmission timer that ends before the first ACK can arrive. */
 
 static int
-check_timer(struct checking *c)
+check_timer(struct preflight *c)
 {
 	uint64_t rtt_ps = c->sc->roce.cc.base_rtt_ps, right_ps = roce_timer_ps(ROCE_TIMER_ROUND_TRIPS * rtt_ps);
 	char rtt[32], timer[32];
@@ -615,7 +55,8 @@ check_timer(struct checking *c)
 
 	if (c->sc->roce.timeout_ps == 0 || c->sc->roce.timeout_ps > rtt_ps)
 		return 0;
-	f = add(c, "timer-below-rtt", false,
+	f = preflight_add(
+		c, "timer-below-rtt", false,
 		"host.timeout is %s, and the longest round trip without queues %s: packets are sent again before their ACK "
 		"can arrive",
 		units_format_time(c->sc->roce.timeout_ps, timer, sizeof(timer)),
@@ -627,7 +68,7 @@ check_timer(struct checking *c)
 /* Data in classes without PFC, where others have it. */
 
 static int
-check_classes(struct checking *c)
+check_classes(struct preflight *c)
 {
 	const struct flow_table *flows = &c->sc->plan->flows;
 	uint8_t lossless = 0, reported = 0;
@@ -643,7 +84,8 @@ check_classes(struct checking *c)
 		if (!plan_flow_sends(c->sc->plan, i) || ((lossless | reported) >> flow->prio & 1) != 0)
 			continue;
 		reported |= (uint8_t)(1u << flow->prio);
-		f = add(c, "lossy-class", false,
+		f = preflight_add(
+			c, "lossy-class", false,
 			"data of %s to %s is in class %u, which has no PFC: what a queue of %s cannot hold is lost",
 			c->sc->topo->nodes[flow->src_node].name, c->sc->topo->nodes[flow->dst_node].name, flow->prio,
 			units_format_bytes(c->sc->switches.all.params.lossy_queue_bytes, limit, sizeof(limit)));
@@ -678,18 +120,19 @@ note_unfit(struct unfit *unfit, bool *seen, uint32_t port, uint32_t flow)
 }
 
 static void
-report_lossy_port(struct checking *c, const struct unfit *unfit)
+report_lossy_port(struct preflight *c, const struct unfit *unfit)
 {
 	const struct switch_settings *settings = switch_settings_at(&c->sc->switches, c->sc->topo, unfit->port);
 	const struct flow *flow = &c->sc->plan->flows.flows[unfit->flow];
-	char port[64], more[TEXT_MORE], path[CFG_WHERE_PATH];
+	char port[64], more[PREFLIGHT_MORE], path[CFG_WHERE_PATH];
 	struct preflight_finding *f;
 
-	f = add(c, "lossy-port", false,
+	f = preflight_add(
+		c, "lossy-port", false,
 		"data of %s to %s in class %u, which has PFC elsewhere, enters %s, where it has none: what does not fit is "
 		"lost%s",
 		c->sc->topo->nodes[flow->src_node].name, c->sc->topo->nodes[flow->dst_node].name, flow->prio,
-		topo_port_name(c->sc->topo, unfit->port, port), further_ports(unfit->count - 1, more));
+		topo_port_name(c->sc->topo, unfit->port, port), preflight_further_ports(unfit->count - 1, more));
 	cfg_where_path(&settings->pfc.where, path);
 	if (!settings->pfc.enabled)
 		snprintf(f->remedy, sizeof(f->remedy), "--set %.150s.enabled=true", path);
@@ -698,7 +141,7 @@ report_lossy_port(struct checking *c, const struct unfit *unfit)
 }
 
 static void
-report_mtu(struct checking *c, const struct unfit *unfit)
+report_mtu(struct preflight *c, const struct unfit *unfit)
 {
 	const struct switch_settings *settings = switch_settings_at(&c->sc->switches, c->sc->topo, unfit->port);
 	const struct flow *flow = &c->sc->plan->flows.flows[unfit->flow];
@@ -706,15 +149,15 @@ report_mtu(struct checking *c, const struct unfit *unfit)
 							    ->rules[c->sc->topo->ports[unfit->port].index]
 							    .max_wire_bytes;
 	uint32_t fits = IBTA_MOST_MTU;
-	char port[64], more[TEXT_MORE];
+	char port[64], more[PREFLIGHT_MORE];
 	struct preflight_finding *f;
 
-	f = add(c, "mtu-short", false,
-		"frames of %s to %s have %u B on the wire, %u B more than the MTU of %s lets pass (mtu %" PRIu64
-		"): they are dropped there%s",
-		c->sc->topo->nodes[flow->src_node].name, c->sc->topo->nodes[flow->dst_node].name, c->sc->mtu_frame_bytes,
-		lacking, topo_port_name(c->sc->topo, unfit->port, port), settings->mtu_bytes,
-		further_ports(unfit->count - 1, more));
+	f = preflight_add(c, "mtu-short", false,
+			  "frames of %s to %s have %u B on the wire, %u B more than the MTU of %s lets pass (mtu %" PRIu64
+			  "): they are dropped there%s",
+			  c->sc->topo->nodes[flow->src_node].name, c->sc->topo->nodes[flow->dst_node].name,
+			  c->sc->mtu_frame_bytes, lacking, topo_port_name(c->sc->topo, unfit->port, port),
+			  settings->mtu_bytes, preflight_further_ports(unfit->count - 1, more));
 	while (fits > IBTA_LEAST_MTU && fits + lacking > c->sc->roce.mtu_bytes)
 		fits /= 2;
 	snprintf(f->remedy, sizeof(f->remedy), "--set host.mtu=%u", fits);
@@ -722,28 +165,30 @@ report_mtu(struct checking *c, const struct unfit *unfit)
 
 /* @param lost  the class into which it is mapped has no PFC; else the one that it is paused in is another */
 static void
-report_map(struct checking *c, const struct unfit *unfit, bool lost)
+report_map(struct preflight *c, const struct unfit *unfit, bool lost)
 {
 	const struct topo_port *at = &c->sc->topo->ports[unfit->port];
 	const struct switch_settings *settings = switch_settings_at(&c->sc->switches, c->sc->topo, unfit->port);
 	const struct flow *flow = &c->sc->plan->flows.flows[unfit->flow];
 	uint8_t class = switch_class_of(c->emulation->switches[at->node], at->index, flow);
-	char port[64], more[TEXT_MORE], path[CFG_WHERE_PATH], rows[128] = "";
+	char port[64], more[PREFLIGHT_MORE], path[CFG_WHERE_PATH], rows[128] = "";
 	struct preflight_finding *f;
 
 	topo_port_name(c->sc->topo, unfit->port, port);
 	if (lost)
-		f = add(c, "class-map-lossy", false,
+		f = preflight_add(
+			c, "class-map-lossy", false,
 			"data of %s to %s is in class %u, which has PFC; class_map at %s leads it into class %u, which has "
 			"none: what does not fit is lost%s",
 			c->sc->topo->nodes[flow->src_node].name, c->sc->topo->nodes[flow->dst_node].name, flow->prio, port,
-			class, further_ports(unfit->count - 1, more));
+			class, preflight_further_ports(unfit->count - 1, more));
 	else
-		f = add(c, "class-map-differs", false,
+		f = preflight_add(
+			c, "class-map-differs", false,
 			"data of %s to %s enters %s in class %u by its class_map, and waits in another class in front of "
 			"it: a PAUSE of class %u does not hold it back, and what does not fit is lost%s",
 			c->sc->topo->nodes[flow->src_node].name, c->sc->topo->nodes[flow->dst_node].name, port, class,
-			class, further_ports(unfit->count - 1, more));
+			class, preflight_further_ports(unfit->count - 1, more));
 	/* The other rows stay. */
 	for (uint32_t p = 1; p < SWITCH_CLASSES; p++)
 		if (p != flow->prio && settings->class_of[p] != p)
@@ -763,7 +208,7 @@ struct unfits {
 
 /* @param before  the class in which it waits in front of the port */
 static void
-look_at_class(struct unfits *unfits, const struct checking *c, uint32_t port, uint32_t flow, uint8_t before)
+look_at_class(struct unfits *unfits, const struct preflight *c, uint32_t port, uint32_t flow, uint8_t before)
 {
 	const struct topo_port *at = &c->sc->topo->ports[port];
 	const struct sw *sw = c->emulation->switches[at->node];
@@ -782,7 +227,7 @@ look_at_class(struct unfits *unfits, const struct checking *c, uint32_t port, ui
 }
 
 static void
-look_at_mtu(struct unfits *unfits, const struct checking *c, uint32_t port, uint32_t flow)
+look_at_mtu(struct unfits *unfits, const struct preflight *c, uint32_t port, uint32_t flow)
 {
 	const struct topo_port *at = &c->sc->topo->ports[port];
 	const struct sw *sw = c->emulation->switches[at->node];
@@ -793,7 +238,7 @@ look_at_mtu(struct unfits *unfits, const struct checking *c, uint32_t port, uint
 
 /* A flow's data enters switches and leaves them. */
 static void
-follow(struct unfits *unfits, const struct checking *c, const struct route_path *path, uint32_t flow)
+follow(struct unfits *unfits, const struct preflight *c, const struct route_path *path, uint32_t flow)
 {
 	uint8_t class = c->sc->plan->flows.flows[flow].prio;
 
@@ -811,7 +256,7 @@ follow(struct unfits *unfits, const struct checking *c, const struct route_path 
 }
 
 static int
-check_ports(struct checking *c)
+check_ports(struct preflight *c)
 {
 	const struct scenario *sc = c->sc;
 	struct unfits unfits = { 0 };
@@ -845,7 +290,7 @@ check_ports(struct checking *c)
 
 /* @param ports  [count] of which those that fit are there */
 static void
-report_circle(struct checking *c, const uint32_t *ports, int count)
+report_circle(struct preflight *c, const uint32_t *ports, int count)
 {
 	char text[512] = "", name[64];
 
@@ -854,14 +299,15 @@ report_circle(struct checking *c, const uint32_t *ports, int count)
 			 topo_port_name(c->sc->topo, ports[i], name));
 	snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s",
 		 count > CIRCLE_SHOWN ? " -> ..." : " -> the first");
-	add(c, "buffer-circle", false,
-	    "routes lead packets around a circle of %d buffers, each of which waits for the next: PFC may stop them for "
-	    "good (%s): let every path go up and then down, by other routes or \"paths\"",
-	    count, text);
+	preflight_add(c, "buffer-circle", false,
+		      "routes lead packets around a circle of %d buffers, each of which waits for the next: PFC may stop "
+		      "them for "
+		      "good (%s): let every path go up and then down, by other routes or \"paths\"",
+		      count, text);
 }
 
 static int
-check_circles(struct checking *c)
+check_circles(struct preflight *c)
 {
 	const struct scenario *sc = c->sc;
 	struct dependencies *d;
@@ -912,7 +358,7 @@ sides_of(const struct topo *topo, uint32_t node)
 }
 
 static int
-check_oversubscription(struct checking *c)
+check_oversubscription(struct preflight *c)
 {
 	const struct topo *topo = c->sc->topo;
 	struct cfg_where where = cfg_where_key(c->sc->cfg, "topology");
@@ -934,7 +380,8 @@ check_oversubscription(struct checking *c)
 	}
 	if (count == 0)
 		return 0;
-	f = add(c, "oversubscription", false,
+	f = preflight_add(
+		c, "oversubscription", false,
 		"hosts can send %.2f times what leaves their switch: at %s, of %u such, %s of hosts above %s of other "
 		"ports",
 		(double)most.hosts_bps / (double)most.others_bps, topo->nodes[worst].name, count,
@@ -951,7 +398,7 @@ check_oversubscription(struct checking *c)
 
 /* A watchdog watches queues of classes with PFC. */
 static int
-check_watchdog(struct checking *c)
+check_watchdog(struct preflight *c)
 {
 	const struct topo *topo = c->sc->topo;
 	const struct switch_settings *first = NULL;
@@ -971,22 +418,45 @@ check_watchdog(struct checking *c)
 	}
 	if (first == NULL)
 		return 0;
-	f = add(c, "watchdog-idle", false,
-		"a PFC watchdog is enabled, and no port that has one has PFC: it watches nothing");
+	f = preflight_add(c, "watchdog-idle", false,
+			  "a PFC watchdog is enabled, and no port that has one has PFC: it watches nothing");
 	cfg_where_path(&first->pfc.where, path);
 	snprintf(f->remedy, sizeof(f->remedy), "--set %.150s.enabled=true", path);
 	return 0;
 }
 
-static int (*const checks[])(struct checking *c) = {
-	check_ecn,   check_headroom, check_buffer,           check_pools,    check_timer, check_classes,
-	check_ports, check_circles,  check_oversubscription, check_watchdog,
+/* CNPs in a class that data shares, or goes before, slow senders down late. */
+static int
+check_cnps(struct preflight *c)
+{
+	uint8_t prio = c->sc->roce.cc.cnp_prio, strict = c->sc->strict;
+	struct preflight_finding *f;
+	char names[64] = "";
+
+	if (prio == 0 || (strict >> prio & 1) != 0)
+		return 0;
+	f = preflight_add(
+		c, "cnp-class-shared", false,
+		"CNPs have class %u (host.dcqcn.cnp_prio), which switch.strict does not name: they wait in turn with "
+		"data%s",
+		prio, strict != 0 ? ", and behind that of strict classes" : "");
+	for (uint32_t p = 1; p < SWITCH_CLASSES; p++)
+		if (((strict | 1u << prio) >> p & 1) != 0)
+			snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s\"%u\"",
+				 names[0] != '\0' ? ", " : "", p);
+	snprintf(f->remedy, sizeof(f->remedy), "--set 'switch.strict=[ %s ]'", names);
+	return 0;
+}
+
+static int (*const checks[])(struct preflight *c) = {
+	preflight_ecn, preflight_headroom, preflight_buffer,       preflight_pools, check_timer, check_classes,
+	check_ports,   check_circles,      check_oversubscription, check_watchdog,  check_cnps,
 };
 
 int
 preflight(const struct emulation *emulation, struct preflight_finding *findings)
 {
-	struct checking c = { .emulation = emulation, .sc = emulation->scenario, .findings = findings };
+	struct preflight c = { .emulation = emulation, .sc = emulation->scenario, .findings = findings };
 	int ret = 0;
 
 	for (size_t i = 0; ret == 0 && i < ARRAY_LEN(checks); i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What of a configuration cannot work as it is written, found before the run: each with the numbers on both sides and
- * what to set. A check is a function and a row in preflight.c. The findings are of the configuration; whether a run
- * has the traffic for them is another matter.
+ * what to set. A check is a function, and a row in preflight.c; those of buffers are in preflight_buffers.c. The
+ * findings are of the configuration; whether a run has the traffic for them is another matter.
  */
 #pragma once
 
@@ -24,6 +24,29 @@ struct preflight_finding {
 };
 
 #define PREFLIGHT_FINDINGS 32 /* of one configuration; a check groups ports, and makes a few at the most */
+
+/* Of one configuration, while its checks run. */
+struct preflight {
+	const struct emulation *emulation;
+	const struct scenario *sc;
+	struct preflight_finding *findings; /* [PREFLIGHT_FINDINGS] */
+	int count;
+};
+
+/* For checks. @param inert  as of the finding. @return the finding, for its remedy */
+struct preflight_finding *preflight_add(struct preflight *c, const char *check, bool inert, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+#define PREFLIGHT_MORE 64
+
+/* For checks. @return the end of a finding's text, of count ports as its first one; "": there are none */
+const char *preflight_further_ports(uint32_t count, char text[PREFLIGHT_MORE]);
+
+/* Checks of buffers (preflight_buffers.c): ECN that PFC or windows forestall; headroom by cable; a chip's buffer; pools. */
+int preflight_ecn(struct preflight *c);
+int preflight_headroom(struct preflight *c);
+int preflight_buffer(struct preflight *c);
+int preflight_pools(struct preflight *c);
 
 /*
  * Runs all checks.

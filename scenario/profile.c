@@ -98,6 +98,20 @@ profiles_have_chip(uint64_t buffer_bytes)
 	return false;
 }
 
+/* A profile's keys of the switch without those that single switches do not have: their class of CNPs is that of all. */
+static struct cfg *
+without_strict(struct cfg *from, struct err *err)
+{
+	struct cfg_where group = cfg_where_key(from, "switch"), key = cfg_where_key(from, "switch.strict");
+	struct cfg *copy;
+
+	if (!cfg_has(&group, "strict"))
+		return from;
+	copy = cfg_copy(from, &key, 1, err);
+	cfg_destroy(from);
+	return copy;
+}
+
 /* @param path  of the group that has what the profile has in its group from_path */
 static int
 apply(struct cfg *cfg, const char *path, const struct profile *profile, const char *from_path, struct err *err)
@@ -106,6 +120,8 @@ apply(struct cfg *cfg, const char *path, const struct profile *profile, const ch
 	char origin[64];
 	int ret;
 
+	if (from != NULL && path[0] != '\0')
+		from = without_strict(from, err);
 	if (from == NULL)
 		return -EINVAL;
 	snprintf(origin, sizeof(origin), "profile %s", profile->name);

@@ -243,6 +243,58 @@ check_maps(const struct scenario *sc, struct err *err)
 		sc->nexternal);
 }
 
+/* Does some switch serve data of a class in this one? */
+static bool
+is_mapped_to(const struct switch_setup *setup, uint8_t from, uint8_t to)
+{
+	bool mapped = setup->all.class_of[from] == to;
+
+	for (size_t i = 0; i < setup->nown; i++)
+		mapped = mapped || setup->own[i]->class_of[from] == to;
+	return mapped;
+}
+
+/* Has a class PFC at some port? */
+static bool
+is_lossless(const struct switch_setup *setup, uint8_t prio)
+{
+	struct err err = { "" };
+	uint8_t classes = 0, all = 0;
+
+	switch_lossless_classes(&setup->all.pfc, &all, &err);
+	for (size_t i = 0; i < setup->nown; i++, all |= classes)
+		switch_lossless_classes(&setup->own[i]->pfc, &classes, &err);
+	return all >> prio & 1;
+}
+
+/* CNPs have their class for themselves: no switch keeps rows of it, and none pauses it. */
+static int
+check_cnps(const struct scenario *sc, struct err *err)
+{
+	struct cfg_where where = cfg_where_key(sc->cfg, "host.dcqcn");
+	uint8_t prio = sc->roce.cc.cnp_prio;
+
+	if (prio == 0)
+		return 0;
+	if (is_lossless(&sc->switches, prio))
+		return cfg_fail(
+			&where, "cnp_prio", err,
+			"CNPs have class %u, which has PFC (switch.pfc.priorities): give them another one, or 0, that of "
+			"ACKs",
+			prio);
+	for (uint32_t i = 0; i < sc->plan->flows.count; i++) {
+		const struct flow *flow = &sc->plan->flows.flows[i];
+
+		if (flow->kind != FLOW_CONTROL && is_mapped_to(&sc->switches, flow->prio, prio))
+			return cfg_fail(
+				&where, "cnp_prio", err,
+				"CNPs have class %u, and data of %s to %s has it, too: give the data another class, or "
+				"CNPs 0, that of ACKs",
+				prio, sc->topo->nodes[flow->src_node].name, sc->topo->nodes[flow->dst_node].name);
+	}
+	return 0;
+}
+
 static int
 make_plan(struct scenario *sc, struct err *err)
 {
@@ -292,6 +344,8 @@ make_plan(struct scenario *sc, struct err *err)
 		bond_place(&sc->routing, &sc->plan->flows.flows[f]);
 	sc->roce.real_payload = sc->plan->real;
 	ret = scenario_check_faults(sc, err);
+	if (ret == 0)
+		ret = check_cnps(sc, err);
 	if (ret == 0)
 		ret = scenario_check_hosts(sc, err);
 	if (ret == 0)

@@ -19,6 +19,7 @@
 #define DSCP_STEP 8   /* class c has DSCP 8 x c here */
 #define BEST_EFFORT 1 /* stands for class 0, which carries control here */
 #define MAX_WEIGHT 64
+#define CNP_CLASS 6 /* of profiles of NICs */
 
 struct cable {
 	const struct sonic_switch *a;
@@ -37,6 +38,7 @@ struct fabric {
 	uint32_t nhosts;
 	size_t common_bytes; /* of files that are of no single switch */
 	uint8_t data_class, strict;
+	uint8_t taken; /* bit p: class p has data of RoCE or PFC at some port */
 	struct err *err;
 };
 
@@ -461,8 +463,11 @@ choose_classes(struct fabric *f)
 
 			if (port->number == 0)
 				continue;
-			if (class != SONIC_NONE && class != 0)
+			f->taken |= port->settings.lossless;
+			if (class != SONIC_NONE && class != 0) {
 				votes[class]++;
+				f->taken |= (uint8_t)(1u << class);
+			}
 			if (!first && strict != f->strict)
 				log_warning("%s: %s has other strict queues than ports before: those of the first are "
 					    "everybody's",
@@ -716,6 +721,22 @@ write_ports(const struct fabric *f, FILE *to)
 	fprintf(to, "\n);\n\n");
 }
 
+/* The class of data; CNPs leave the class that profiles of NICs give them where it is another's. */
+static void
+write_hosts(const struct fabric *f, FILE *to)
+{
+	bool others = f->data_class != 3, taken = f->taken >> CNP_CLASS & 1;
+
+	if (!others && !taken)
+		return;
+	fprintf(to, "host = {");
+	if (others)
+		fprintf(to, " data_prio = %u;", f->data_class);
+	if (taken)
+		fprintf(to, " dcqcn = { cnp_prio = 0; };");
+	fprintf(to, " };\n\n");
+}
+
 /* All switches, and headroom by rate and cable where files have it without pools. */
 static void
 write_all(const struct fabric *f, FILE *to)
@@ -740,8 +761,7 @@ write_all(const struct fabric *f, FILE *to)
 			i + 1 < f->common.nrows ? "," : "\n  ]; };");
 	}
 	fprintf(to, "};\n\n");
-	if (f->data_class != 3)
-		fprintf(to, "host = { data_prio = %u; };\n\n", f->data_class);
+	write_hosts(f, to);
 }
 
 static void

@@ -368,6 +368,8 @@ report_port(struct sw *sw, uint16_t index, bool whole, uint32_t event, uint64_t 
 		uint32_t class = telem_class(&sw->telemetry, prio);
 		uint64_t *held = &sw->polling.held_bytes[(size_t) class * sw->node.nports];
 
+		if (sw->config->cnp_classes >> prio & 1)
+			continue;
 		present[class].queue_packets += fifo_count(&port->egress.q[prio]);
 		present[class].queue_bytes += port->egress.q[prio].bytes;
 		if (!account_is_lossless(&sw->account, prio))

@@ -439,7 +439,7 @@ switch_flush(struct sw *sw, uint16_t index, uint8_t prio, enum rec_drop reason, 
 		struct pkt *p = egress_pop(&port->egress, prio);
 
 		switch_drop(sw, index, p, reason, now_ps);
-		if (prio != 0 && !sw->config->telemetry_off)
+		if (switch_counted(sw) >> prio & 1)
 			port->flows.queued[port_flows_slot(&port->flows, p->flow)]--;
 		account_lose(&sw->account, p);
 	}

@@ -40,7 +40,8 @@ struct port_counts {
 	struct {
 		uint64_t packets, bytes;
 	} marked[8],                             /* ECN, by this egress: transmit.c */
-		dropped[8];                      /* for any reason that the port counts: switch.c */
+		dropped[8],                      /* for any reason that the port counts: switch.c */
+		cnps;                            /* that its queue of a class of their own took in: transmit.c */
 	struct pause_count received[8], sent[8]; /* by the peer: switch.c; by this port, of its peer: account.c */
 	uint8_t touched;                         /* bit p: class p was marked, dropped or paused since it was last reset */
 };
@@ -112,6 +113,13 @@ static inline uint8_t
 switch_class_of(const struct sw *sw, uint16_t in_port, const struct flow *flow)
 {
 	return sw->class_of != NULL ? sw->class_of[in_port][flow->prio] : flow->prio;
+}
+
+/* @return bit p: packets of class p have rows in telemetry */
+static inline uint8_t
+switch_counted(const struct sw *sw)
+{
+	return sw->config->telemetry_off ? 0 : SWITCH_DATA_CLASSES & (uint8_t)~sw->config->cnp_classes;
 }
 
 /* Calls between the stages; nobody else makes them. */

@@ -175,5 +175,6 @@ struct switch_config {
 	uint32_t pause_bytes;
 	const struct int_rates *inband; /* the rates of all links; NULL: no packet has PKT_INT */
 	bool telemetry_off;             /* keep no rows: their cost */
+	uint8_t cnp_classes;            /* bit p: class p carries CNPs alone, of which no rows are kept; never bit 0 */
 	uint64_t trace_gap_ps;          /* UD SENDs whose TTL ends are answered so often; 0: never */
 };

@@ -72,7 +72,8 @@ struct egress_walk {
 	uint64_t now_ps;   /* time of the last arrival or pause */
 	uint64_t window;
 	uint32_t parity;
-	uint8_t counted; /* bit p: class p has rows */
+	uint8_t counted;     /* bit p: class p has rows */
+	uint8_t cnp_classes; /* bit p: class p has CNPs alone */
 	uint64_t sent_packets, sent_bytes;
 };
 
@@ -102,7 +103,8 @@ walk_open(struct sw *sw, struct switch_port *port, const struct window *window)
 		.now_ps = window->start_ps,
 		.window = window->index,
 		.parity = window->parity,
-		.counted = sw->config->telemetry_off ? 0 : SWITCH_DATA_CLASSES,
+		.counted = switch_counted(sw),
+		.cnp_classes = sw->config->cnp_classes,
 	};
 }
 
@@ -205,6 +207,13 @@ walk_count(struct egress_walk *walk, const struct pkt *p, uint32_t depth, bool p
 	return slot;
 }
 
+static inline void
+count_cnp(struct port_counts *counts, const struct pkt *p)
+{
+	counts->cnps.packets++;
+	counts->cnps.bytes += p->wire_bytes;
+}
+
 /*
  * @param next_ps  time of the next arrival or pause: until then nothing can overtake p
  * @param picky    a constant: egress->picky may be set
@@ -231,6 +240,8 @@ walk_enqueue(struct egress_walk *walk, struct pkt *p, uint64_t next_ps, bool pic
 				return;
 			if (counted)
 				walk_count(walk, p, 0, false, direct);
+			else if (__builtin_expect(walk->cnp_classes >> p->prio & 1, 0))
+				count_cnp(&port->counts, p);
 			walk_send(walk, p, start_ps, false);
 			return;
 		}
@@ -240,6 +251,8 @@ walk_enqueue(struct egress_walk *walk, struct pkt *p, uint64_t next_ps, bool pic
 		return;
 	if (counted)
 		slot = walk_count(walk, p, egress_depth(egress, p->prio), paused, direct);
+	else if (__builtin_expect(walk->cnp_classes >> p->prio & 1, 0))
+		count_cnp(&port->counts, p);
 	if (!egress_push(egress, p))
 		walk_out_of_memory(walk->sw);
 	if (queued_bytes > port->counts.peak_bytes[p->prio])

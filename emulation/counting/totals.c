@@ -76,8 +76,8 @@ octets(uint64_t wire_bytes, uint64_t packets)
 }
 
 /*
- * What each class sent. Telemetry has the data that was queued; the rest is of class 0, unless frames were lost to a link
- * that was down.
+ * What each class sent. Telemetry has the data that was queued, and a switch counts CNPs in a class of their own; the
+ * rest is of class 0, unless frames were lost to a link that was down.
  * @param known  set by class
  */
 static void
@@ -92,6 +92,10 @@ queue_totals(const struct series *series, const struct port_view *view, struct e
 	memset(totals, 0, STORE_CLASSES * sizeof(*totals));
 	if (counted)
 		epochs_totals(&view->telemetry->epochs, totals);
+	for (uint32_t class = 1; view->sw != NULL && class < STORE_CLASSES; class ++)
+		if (view->sw->config->cnp_classes >> class & 1)
+			totals[class] = (struct epochs_total){ .packets = view->sw->ports[view->port].counts.cnps.packets,
+							       .bytes = view->sw->ports[view->port].counts.cnps.bytes };
 	known[0] = counted && view->sw != NULL && !view->telemetry->drops->was_down;
 	for (uint32_t class = 1; class < STORE_CLASSES; class ++) {
 		const struct fifo *queue = view->sw != NULL ? &view->sw->ports[view->port].egress.q[class] : NULL;

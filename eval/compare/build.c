@@ -21,7 +21,7 @@
 /* Measured data has a class of its own, before that of small flows (FlowPulse 5.1). */
 #define SPRAYED(kind)                                                                                                      \
 	"load_balancing = { kind = \"" kind "\"; };\nhost = { transport = \"selective\"; retry_count = 255; };\n"          \
-	"switch = { strict = [ \"3\" ]; pfc = { priorities = [ \"3\", \"4\" ]; }; };\n"
+	"switch = { strict = [ \"3\", \"6\" ]; pfc = { priorities = [ \"3\", \"4\" ]; }; };\n"
 #define LEAF_SPINE "kind = \"leaf-spine\"; leaves = 4; spines = 4; hosts_per_leaf = 3;"
 #define LEAF_SPINE_RANKS "h[0-1,3-4,6-7,9-10]"
 #define FAT_TREE "kind = \"fat-tree\"; k = 4;"

@@ -157,6 +157,7 @@ host_send_cnp(struct host *host, struct nic *nic, struct rc_recv *rc, const stru
 		.wire_bytes = host->params.cnp_bytes,
 		.opcode = ROCE_CNP,
 		.type = PKT_CNP,
+		.prio = host->params.cc.cnp_prio,
 		.flags = PKT_REVERSE,
 		.ttl = PKT_TTL_INIT,
 	};

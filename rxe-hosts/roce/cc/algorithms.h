@@ -22,6 +22,7 @@ struct dcqcn_params {
 	bool clamp_target; /* every decrease sets the target to the rate */
 	int echo;          /* enum cc_echo */
 	int cnp_scope;     /* enum cnp_scope */
+	int64_t cnp_prio;  /* class of CNPs; 0: that of ACKs */
 	uint64_t cnp_interval_ps;
 	/* of g */
 	double decay[DCQCN_DECAY_POWERS]; /* (1-g)^(2^i) */

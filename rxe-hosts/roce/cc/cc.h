@@ -40,6 +40,7 @@ struct cc_params {
 	const struct cc_ops *ops;
 	enum cc_echo echo;
 	bool cnp_of_port;              /* CC_ECHO_CNP: its interval is between those of a NIC, not of a flow */
+	uint8_t cnp_prio;              /* CC_ECHO_CNP: 802.1p class of CNPs; 0: that of ACKs */
 	uint64_t cnp_interval_ps;      /* CC_ECHO_CNP: least time between two */
 	uint64_t base_rtt_ps;          /* the longest round trip of the network without queues */
 	uint32_t payload_bytes;        /* of a full packet */

@@ -53,6 +53,10 @@ static const struct cfg_field fields[] = {
 		  .doc = "minimum time between two CNPs of cnp_scope"),
 	CFG_FIELD("cnp_scope", CFG_ENUM, FIELD(cnp_scope), .def = "qp", .choices = scopes,
 		  .doc = "whose CNPs cnp_interval separates"),
+	CFG_FIELD(
+		"cnp_prio", CFG_INT, FIELD(cnp_prio), .def = "0", .max = 7,
+		.doc = "802.1p class of CNPs, which carries no data and has no PFC; switch.strict makes switches serve it "
+		       "before data. 0: class 0, as ACKs"),
 };
 
 static const struct cfg_gone gone[] = {
@@ -99,6 +103,7 @@ prepare(struct cc_params *params, struct err *err)
 	params->echo = (enum cc_echo)own->echo;
 	params->cnp_interval_ps = own->cnp_interval_ps;
 	params->cnp_of_port = own->cnp_scope == CNP_OF_PORT;
+	params->cnp_prio = own->echo == CC_ECHO_CNP ? (uint8_t)own->cnp_prio : 0;
 	if (own->byte_reset_bytes != 0)
 		params->ops = &counting;
 	own->decay[0] = 1 - own->g;

@@ -130,7 +130,7 @@ flows = ( { src = "h1"; dst = "h3"; sport = 20000; bytes = "256KB"; } );
 host = { transport = "selective"; };
 flowpulse = { enabled = true; };
 """
-FIRST = ("--set", "host.measured_prio=4", "--set", 'switch.strict=["4"]', "--set", 'switch.pfc.priorities=["3","4"]')
+FIRST = ("--set", "host.measured_prio=4", "--set", 'switch.strict=["4","6"]', "--set", 'switch.pfc.priorities=["3","4"]')
 for kind, args, warned in (("adaptive", (), True), ("round-robin", (), True), ("random", (), False), ("adaptive", FIRST, False)):
     run = rocelab(scenario_file(BESIDE), "--set", f"load_balancing.kind={kind}", *args)
     check(("h1 to h3 (port 20000)" in run.stderr) == warned, f"{kind}, other data {'goes after' if args else 'beside'}", run.stderr)

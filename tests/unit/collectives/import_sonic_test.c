@@ -94,6 +94,12 @@ a_switch_is_a_scenario(void **state)
 	has(text, "names = [ \"l0:2\" ];\n    buffer_pg = ( \"3 p\", \"4 p\" );\n    buffer_queue = ( \"3 q\" );");
 	has(text, "host = { data_prio = 4; };");
 	has(text, "class_map = [ \"32:4\" ];");
+	assert_null(strstr(text, "cnp_prio"));
+	free(text);
+	text = run("{ " PORTS "\"PORT_QOS_MAP\": {\"Ethernet8,Ethernet16\": {\"pfc_enable\": \"3,6\"}} }", NULL, SONIC_DSCP,
+		   &err);
+	assert_non_null(text);
+	has(text, "host = { dcqcn = { cnp_prio = 0; }; };");
 	free(text);
 	/* Another DSCP is in best effort, which class 1 stands for. */
 	text = run("{ " PORTS MAPS "\"X\": {} }", NULL, 10, &err);

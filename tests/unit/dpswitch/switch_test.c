@@ -71,6 +71,40 @@ who_overtakes_data_is_counted(void **state)
 	}
 }
 
+/* CNPs in a strict class of their own go ahead of data as ACKs do, are counted as ACKs are, and have no rows. */
+static void
+a_class_of_cnps_overtakes(void **state)
+{
+	static const char *items[] = { "6" };
+	struct pkt cnp = { .wire_bytes = 84, .type = PKT_CNP, .prio = 6, .flags = PKT_REVERSE };
+	const struct switch_port *port;
+	struct frig rig;
+	char order[16];
+
+	(void)state;
+	for (uint32_t strict = 0; strict < 2; strict++) {
+		frig_init(&rig, narrow);
+		uint32_t data = frig_flow(&rig, "a", "b", 3);
+
+		cnp.flow = frig_flow(&rig, "b", "c", 3);
+		rig.setup.all.params.strict = (struct cfg_strings){ items, strict };
+		rig.config.cnp_classes = 1 << 6;
+		start(&rig);
+		frig_send(&rig, data, 0, 1000, 6);
+		frig_send_pkt(&rig, 820 * NS, &cnp);
+		frig_send_pkt(&rig, 990 * NS, &cnp);
+		frig_run(&rig, 100 * PS_PER_US);
+		order_of(frig_host(&rig, "b"), order, sizeof(order));
+		if (strict)
+			assert_string_equal(order, "33663333");
+		assert_int_equal(overtakers(&rig, PORT_B, cnp.flow, true), strict ? 2 : 0);
+		port = &frig_switch(&rig, "S")->ports[PORT_B];
+		assert_int_equal(port_flows_find(&port->flows, cnp.flow), PORT_FLOWS_NONE);
+		assert_int_equal(port->telem.epochs.open->rows[port_flows_find(&port->flows, data)].packets, 6);
+		frig_stop(&rig);
+	}
+}
+
 /* The same of a strict class of data: it goes ahead, is counted by those that it overtakes, and waits for itself alone. */
 static void
 a_strict_class_overtakes(void **state)
@@ -344,6 +378,7 @@ UNIT_TEST(switch)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(class_0_overtakes),
 		cmocka_unit_test(who_overtakes_data_is_counted),
+		cmocka_unit_test(a_class_of_cnps_overtakes),
 		cmocka_unit_test(a_strict_class_overtakes),
 		cmocka_unit_test(what_is_no_class_is_refused),
 		cmocka_unit_test(data_classes_share_by_weight),

@@ -257,6 +257,19 @@ a_watchdog_without_pfc(void **state)
 }
 
 static void
+cnps_that_wait_for_data(void **state)
+{
+	(void)state;
+	expect(TWO_TO_ONE, "--set 'switch.strict=[ \"5\" ]'", "cnp-class-shared", false,
+	       "CNPs have class 6 (host.dcqcn.cnp_prio), which switch.strict does not name: they wait in turn with data, "
+	       "and "
+	       "behind that of strict classes");
+	expect(TWO_TO_ONE, "--set switch.strict=[]", "cnp-class-shared", false, "in turn with data");
+	expect_none(TWO_TO_ONE, "--set 'switch.strict=[ \"5\", \"6\" ]'");
+	expect_none(TWO_TO_ONE, "--set switch.strict=[] --set host.dcqcn.cnp_prio=0");
+}
+
+static void
 class_maps_that_lead_astray(void **state)
 {
 	(void)state;
@@ -352,6 +365,7 @@ UNIT_TEST(preflight)
 		cmocka_unit_test(a_chip_too_small_for_its_cables),
 		cmocka_unit_test(data_in_a_lossy_class),
 		cmocka_unit_test(single_ports_that_do_not_fit),
+		cmocka_unit_test(cnps_that_wait_for_data),
 		cmocka_unit_test(class_maps_that_lead_astray),
 		cmocka_unit_test(a_watchdog_without_pfc),
 		cmocka_unit_test(buffers_in_a_circle),

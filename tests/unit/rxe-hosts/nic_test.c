@@ -193,6 +193,7 @@ mark_everything(struct rig *g, uint32_t from, struct pkt *p)
 {
 	if (p->type == PKT_DATA)
 		p->flags |= PKT_CE;
+	assert_int_equal(p->prio, p->type == PKT_CNP ? 6 : p->type == PKT_DATA ? 3 : 0);
 	return true;
 }
 
@@ -210,6 +211,7 @@ with_dcqcn(bool cnp)
 		.fast_recovery = 1,
 		.echo = cnp ? CC_ECHO_CNP : CC_ECHO_ACK,
 		.cnp_interval_ps = 5 * PS_PER_US,
+		.cnp_prio = 6,
 	};
 	struct err err = { "" };
 

@@ -141,6 +141,33 @@ the_scenario_overrides_single_keys(void **state)
 	scenario_destroy(sc);
 }
 
+/* Profiles of real hardware have CNPs in class 6, which switches serve before data; that class is for nothing else. */
+static void
+cnps_have_a_class_of_their_own(void **state)
+{
+	struct err err = { "" };
+	struct scenario *sc =
+		load("100Gbps", "switch = { profile = \"trident3\"; }; host = { profile = \"cx6dx\"; };", &err);
+
+	assert_non_null(sc);
+	assert_int_equal(sc->strict, 1 << 6);
+	assert_int_equal(sc->roce.cc.cnp_prio, 6);
+	scenario_destroy(sc);
+	sc = load("100Gbps", "host = { cc = \"swift\"; data_prio = 6; };", &err);
+	assert_non_null(sc);
+	assert_int_equal(sc->roce.cc.cnp_prio, 0);
+	scenario_destroy(sc);
+	sc = load("100Gbps", "host = { data_prio = 6; dcqcn = { cnp_prio = 0; }; };", &err);
+	assert_non_null(sc);
+	scenario_destroy(sc);
+	expect_error("host = { data_prio = 6; };",
+		     "host.dcqcn.cnp_prio: CNPs have class 6, and data of a to b has it, too");
+	expect_error("switch = { class_map = [ \"24:6\" ]; };", "CNPs have class 6, and data of a to b has it, too");
+	expect_error("switches = ( { names = [ \"S\" ]; class_map = [ \"24:6\" ]; } );", "data of a to b has it, too");
+	expect_error("switch = { pfc = { priorities = [ \"3\", \"6\" ]; }; };", "CNPs have class 6, which has PFC");
+	expect_error("host = { dcqcn = { cnp_prio = 8; }; };", "cnp_prio");
+}
+
 /* By the fastest link, of the topology's two rates. */
 static void
 auto_goes_by_the_fastest_link(void **state)
@@ -287,6 +314,7 @@ UNIT_TEST(profile)
 		cmocka_unit_test(files_name_their_sources),
 		cmocka_unit_test(ns3_is_the_keys_defaults),
 		cmocka_unit_test(the_scenario_overrides_single_keys),
+		cmocka_unit_test(cnps_have_a_class_of_their_own),
 		cmocka_unit_test(a_switch_has_a_profile_of_its_own),
 		cmocka_unit_test(auto_goes_by_the_fastest_link),
 		cmocka_unit_test(hosts_with_their_own_kernel_have_the_keys_defaults),

@@ -1,0 +1,569 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Checks of buffers before a run: thresholds that never act, headroom and pools that are short. */
+#include "emulation/preflight.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/units.h"
+#include "dpswitch/pipeline/switch.h"
+#include "scenario/scenario.h"
+#include "workload/plan.h"
+
+/*
+ * ECN that cannot mark: ingresses that fill an egress are paused, or their senders' windows are full, before its queue is
+ * long enough.
+ */
+
+/* What the flows' paths lead to an egress. */
+struct load {
+	uint64_t busy[(TOPO_MAX_PORTS + 63) / 64]; /* ingresses of its switch, a bit each */
+	uint32_t flows;
+};
+
+static void
+add_path(struct load *loads, const struct topo *topo, const struct route_path *path)
+{
+	for (uint32_t h = 1; h < path->hops; h++) {
+		struct load *load = &loads[path->ports[h]];
+		uint16_t ingress = topo->ports[path->ports[h - 1]].peer_index;
+
+		load->busy[ingress / 64] |= 1ULL << ingress % 64;
+		load->flows++;
+	}
+}
+
+/* Where packets take paths of their own, each egress may have any flow's, by any other port. */
+static void
+add_all(struct load *loads, const struct topo *topo, uint32_t flows)
+{
+	for (uint32_t p = 0; p < topo->nports; p++) {
+		for (uint16_t i = 0; i < topo->nodes[topo->ports[p].node].nports; i++)
+			if (i != topo->ports[p].index)
+				loads[p].busy[i / 64] |= 1ULL << i % 64;
+		loads[p].flows = flows;
+	}
+}
+
+/* @return [ports], the caller's to free; NULL: out of memory */
+static struct load *
+find_loads(const struct scenario *sc)
+{
+	struct load *loads = calloc(sc->topo->nports + 1u, sizeof(*loads));
+
+	if (loads != NULL && balance_is_on(&sc->balance))
+		add_all(loads, sc->topo, sc->plan->flows.count);
+	for (uint32_t f = 0; loads != NULL && !balance_is_on(&sc->balance) && f < sc->plan->flows.count; f++) {
+		struct route_path path;
+
+		if (plan_flow_sends(sc->plan, f) && scenario_path(sc, f, false, &path) == 0)
+			add_path(loads, sc->topo, &path);
+	}
+	return loads;
+}
+
+/* What one egress makes of its busy ingresses. */
+struct marking {
+	uint32_t port, busy;
+	uint64_t xoff_bytes;  /* of each, when all have as much: reserve and threshold */
+	uint64_t queue_bytes; /* then */
+	uint64_t kmin_bytes;
+};
+
+static const struct pfc_params *
+pfc_at(const struct sw *sw, uint16_t index, uint8_t prio)
+{
+	return account_params(&sw->account, &sw->account.ingress[account_index(&sw->account, index, prio)]);
+}
+
+/*
+ * With n ingresses of the same fill x above their reserves, the dynamic threshold is alpha (pool - n x): they reach it at
+ * x = alpha pool / (1 + n alpha).
+ */
+static struct marking
+mark(const struct sw *sw, uint16_t index, uint8_t prio, uint32_t busy)
+{
+	const struct pfc_params *pfc = pfc_at(sw, index, prio);
+	double alpha = (double)pfc->alpha_num / (double)(1u << pfc->alpha_shift);
+	uint64_t above = pfc->model == PFC_STATIC ? pfc->xoff_bytes
+						  : (uint64_t)(alpha * (double)pfc->pool_bytes / (1 + busy * alpha));
+
+	return (struct marking){
+		.port = sw->node.topo->nodes[sw->node.id].first_port + index,
+		.busy = busy,
+		.xoff_bytes = pfc->reserve_bytes + above,
+		.queue_bytes = busy * (pfc->reserve_bytes + above),
+		.kmin_bytes = sw->ports[index].egress.ecn[prio].kmin_bytes,
+	};
+}
+
+/* Do the busy ingresses bring more than the port sends? @return their number, 0: no queue grows */
+static uint32_t
+crowd(const struct topo *topo, uint32_t port, const uint64_t *busy)
+{
+	const struct topo_node *node = &topo->nodes[topo->ports[port].node];
+	uint64_t rate_bps = 0;
+	uint32_t count = 0;
+
+	for (uint16_t i = 0; i < node->nports; i++) {
+		if ((busy[i / 64] >> i % 64 & 1) == 0)
+			continue;
+		rate_bps += topo->ports[node->first_port + i].rate_bps;
+		count++;
+	}
+	return rate_bps > topo->ports[port].rate_bps ? count : 0;
+}
+
+/* The buffer with which a port of this switch marks first, with room to spare, in whole MB. */
+static uint64_t
+roomy_mb(const struct sw *sw, const struct marking *m, const struct pfc_params *pfc)
+{
+	double alpha = (double)pfc->alpha_num / (double)(1u << pfc->alpha_shift);
+	double pool = 2 * ((double)m->kmin_bytes / m->busy) * (1 + m->busy * alpha) / alpha;
+	double fixed = (double)(sw->account.buffer_bytes - pfc->pool_bytes);
+
+	return (uint64_t)ceil((pool + fixed) / 1e6);
+}
+
+/* Bytes on the wire that the windows of an egress' flows let be on their way; UINT64_MAX: there are no windows. */
+static uint64_t
+windows_bytes(const struct scenario *sc, uint32_t flows)
+{
+	uint64_t window = scenario_window_bytes(sc);
+
+	return window != 0 ? flows * (window / sc->roce.mtu_bytes + 1) * sc->mtu_frame_bytes : UINT64_MAX;
+}
+
+/* Egresses that more comes to than they send, and those of them that never mark. */
+struct crowded {
+	uint32_t ports, behind_pfc, behind_window;
+	struct marking best;      /* of those behind PFC: the nearest to marking */
+	uint64_t in_flight_bytes; /* of those behind windows: the most, and where */
+	uint32_t in_flight_port, in_flight_flows;
+};
+
+static void
+weigh(struct crowded *all, const struct scenario *sc, const struct marking *m, uint32_t flows)
+{
+	uint64_t in_flight_bytes = windows_bytes(sc, flows);
+
+	all->ports++;
+	if (in_flight_bytes <= m->kmin_bytes) {
+		all->behind_window++;
+		if (in_flight_bytes > all->in_flight_bytes) {
+			all->in_flight_bytes = in_flight_bytes;
+			all->in_flight_port = m->port;
+			all->in_flight_flows = flows;
+		}
+	} else if (m->queue_bytes <= m->kmin_bytes) {
+		if (all->behind_pfc++ == 0 || (double)m->queue_bytes / (double)m->kmin_bytes >
+						      (double)all->best.queue_bytes / (double)all->best.kmin_bytes)
+			all->best = *m;
+	}
+}
+
+/* The group that holds a setting: of a single switch, or of all. @return path */
+static const char *
+path_of(const struct cfg_where *where, const char *all, char path[CFG_WHERE_PATH])
+{
+	cfg_where_path(where, path);
+	return path[0] != '\0' ? path : all;
+}
+
+static void
+remedy_pool(struct preflight_finding *f, const struct sw *sw, const struct marking *best, const struct pfc_params *pfc)
+{
+	const struct switch_settings *settings = switch_settings_at(sw->config->setup, sw->node.topo, best->port);
+	double alpha = (double)pfc->alpha_num / (double)(1u << pfc->alpha_shift);
+	char path[CFG_WHERE_PATH];
+
+	cfg_where_path(&settings->buffers->pools[pfc->pool].where, path);
+	snprintf(f->remedy, sizeof(f->remedy), "--set %.150s.size=%" PRIu64, path,
+		 (uint64_t)(2 * ((double)best->kmin_bytes / best->busy) * (1 + best->busy * alpha) / alpha));
+}
+
+static void
+report_pfc(struct preflight *c, const struct crowded *all, bool inert)
+{
+	const struct marking *best = &all->best;
+	const struct sw *sw = c->emulation->switches[c->sc->topo->ports[best->port].node];
+	const struct pfc_params *pfc = pfc_at(sw, c->sc->topo->ports[best->port].index, c->sc->roce.data_prio);
+	const struct switch_settings *settings = switch_settings_of(&c->sc->switches, sw->node.id);
+	char port[64], path[CFG_WHERE_PATH];
+	struct preflight_finding *f;
+
+	f = preflight_add(
+		c, "ecn-behind-pfc", inert,
+		"%sat %u of the %u ports that several ingresses fill, PFC pauses before ECN marks. %s, with %u of them "
+		"busy: "
+		"XOFF at %" PRIu64 " B each, which are %" PRIu64 " B in its queue; kmin %" PRIu64 " B",
+		inert ? "host.cc = \"dcqcn\" cannot act: " : "", all->behind_pfc, all->ports,
+		topo_port_name(c->sc->topo, best->port, port), best->busy, best->xoff_bytes, best->queue_bytes,
+		best->kmin_bytes);
+	if (sw->account.pools != NULL)
+		remedy_pool(f, sw, best, pfc);
+	else if (pfc->model == PFC_STATIC)
+		snprintf(f->remedy, sizeof(f->remedy), "--set %.150s.xoff=%" PRIu64,
+			 path_of(&settings->pfc.where, "switch.pfc", path), 2 * best->kmin_bytes / best->busy);
+	else
+		snprintf(f->remedy, sizeof(f->remedy), "--set %.150s.buffer=%" PRIu64 "MB%s",
+			 path_of(&settings->params.where, "switch", path), roomy_mb(sw, best, pfc),
+			 scenario_window_bytes(c->sc) != 0 ? " --set host.window=none" : "");
+}
+
+static void
+report_window(struct preflight *c, const struct crowded *all, bool inert)
+{
+	const struct egress *egress = &c->emulation->switches[c->sc->topo->ports[all->in_flight_port].node]
+					       ->ports[c->sc->topo->ports[all->in_flight_port].index]
+					       .egress;
+	char port[64];
+	struct preflight_finding *f;
+
+	f = preflight_add(
+		c, "ecn-behind-window", inert,
+		"%sat %u of the %u ports that several ingresses fill, the senders' windows are full before ECN marks. %s, "
+		"of %u flows: at most %" PRIu64 " B in flight; kmin %" PRIu64 " B",
+		inert ? "host.cc = \"dcqcn\" cannot act: " : "", all->behind_window, all->ports,
+		topo_port_name(c->sc->topo, all->in_flight_port, port), all->in_flight_flows, all->in_flight_bytes,
+		egress->ecn[c->sc->roce.data_prio].kmin_bytes);
+	snprintf(f->remedy, sizeof(f->remedy), "--set host.window=none");
+}
+
+int
+preflight_ecn(struct preflight *c)
+{
+	const struct topo *topo = c->sc->topo;
+	const struct switch_settings *settings = &c->sc->switches.all;
+	struct crowded all = { .ports = 0 };
+	struct load *loads;
+	bool inert;
+
+	if (c->sc->cc.echo == CC_ECHO_NONE || !settings->pfc.enabled || (!settings->ecn.enabled && settings->nwreds == 0))
+		return 0;
+	loads = find_loads(c->sc);
+	if (loads == NULL)
+		return -ENOMEM;
+	for (uint32_t p = 0; p < topo->nports; p++) {
+		const struct sw *sw = c->emulation->switches[topo->ports[p].node];
+		uint32_t busy = sw != NULL ? crowd(topo, p, loads[p].busy) : 0;
+		struct marking m;
+
+		if (busy == 0)
+			continue;
+		m = mark(sw, topo->ports[p].index, c->sc->roce.data_prio, busy);
+		if (m.kmin_bytes != ECN_NEVER)
+			weigh(&all, c->sc, &m, loads[p].flows);
+	}
+	free(loads);
+	inert = all.behind_pfc + all.behind_window == all.ports;
+	if (all.behind_pfc != 0)
+		report_pfc(c, &all, inert);
+	if (all.behind_window != 0)
+		report_window(c, &all, inert);
+	if (all.ports == 0)
+		preflight_add(
+			c, "no-contention", false,
+			"host.cc = \"dcqcn\" has nothing to react to: the flows' paths lead no port more than its rate")
+			->unmarked = true;
+	return 0;
+}
+
+/* Rows of headroom that are short for a cable. */
+
+int
+preflight_headroom(struct preflight *c)
+{
+	const struct topo *topo = c->sc->topo;
+	const struct switch_pfc_params *rows;
+	uint32_t worst = TOPO_NONE, count = 0;
+	uint64_t worst_row = 0, worst_needed = 0;
+	char port[64], more[PREFLIGHT_MORE], rate[32], delay[32], path[CFG_WHERE_PATH];
+	size_t index = 0, worst_index = 0;
+	struct preflight_finding *f;
+
+	for (uint32_t p = 0; p < topo->nports; p++) {
+		const struct sw *sw = c->emulation->switches[topo->ports[p].node];
+		const struct switch_pfc_params *pfc = &switch_settings_at(&c->sc->switches, topo, p)->pfc;
+		uint64_t row, needed;
+		struct err err = { "" };
+
+		/* One size of all cables is checked as the switches are made. */
+		if (sw == NULL || sw->account.pools != NULL || !pfc->enabled || pfc->headroom_bytes != 0 ||
+		    switch_headroom_row(pfc, &topo->ports[p], &row, &index, &err) < 0 || row == 0)
+			continue;
+		needed = account_headroom_needed(sw, topo->ports[p].index);
+		if (row >= needed)
+			continue;
+		if (count++ == 0 || needed - row > worst_needed - worst_row) {
+			worst = p;
+			worst_row = row;
+			worst_needed = needed;
+			worst_index = index;
+		}
+	}
+	if (count == 0)
+		return 0;
+	f = preflight_add(c, "headroom-short", false,
+			  "the row of switch.pfc.headrooms for %s (%s, %s) has %" PRIu64 " B and is short by %" PRIu64
+			  " KiB: the cable needs %" PRIu64 " B, which it has here%s",
+			  topo_port_name(topo, worst, port),
+			  units_format_rate(topo->ports[worst].rate_bps, rate, sizeof(rate)),
+			  units_format_time(topo->ports[worst].delay_ps, delay, sizeof(delay)), worst_row,
+			  (worst_needed - worst_row + 1023) / 1024, worst_needed, preflight_further_ports(count - 1, more));
+	rows = &switch_settings_at(&c->sc->switches, topo, worst)->pfc;
+	if (!cfg_has(&rows->where, "headrooms")) /* a profile's */
+		snprintf(f->remedy, sizeof(f->remedy), "--set switch.pfc.headroom=%" PRIu64, worst_needed);
+	else
+		snprintf(f->remedy, sizeof(f->remedy), "--set '%.100s.headrooms.[%zu]=\"%.*s %" PRIu64 "\"'",
+			 cfg_where_path(&rows->where, path), worst_index,
+			 (int)(strrchr(rows->headrooms.items[worst_index], ' ') - rows->headrooms.items[worst_index]),
+			 rows->headrooms.items[worst_index], worst_needed);
+	return 0;
+}
+
+/* Switches whose ports need more than their chip has. */
+
+int
+preflight_buffer(struct preflight *c)
+{
+	const struct topo *topo = c->sc->topo;
+	const struct switch_params *params = NULL;
+	uint64_t most_bytes = 0;
+	uint32_t worst = TOPO_NONE, count = 0;
+	char chip[32], needed[32];
+	struct preflight_finding *f;
+
+	for (uint32_t n = 0; n < topo->nnodes; n++) {
+		const struct switch_params *own = &switch_settings_of(&c->sc->switches, n)->params;
+		const struct sw *sw = c->emulation->switches[n];
+
+		if (sw == NULL || sw->account.pools != NULL || !own->is_chips ||
+		    sw->account.buffer_bytes == own->buffer_bytes)
+			continue;
+		count++;
+		if (sw->account.buffer_bytes > most_bytes) {
+			most_bytes = sw->account.buffer_bytes;
+			params = own;
+			worst = n;
+		}
+	}
+	if (params == NULL)
+		return 0;
+	f = preflight_add(
+		c, "buffer-short", false,
+		"the headroom of the cables of %s, of %u such switches, leaves nothing of the profile's buffer of %s: it "
+		"has "
+		"%s here, as with switch.buffer = 0",
+		topo->nodes[worst].name, count, units_format_bytes(params->buffer_bytes, chip, sizeof(chip)),
+		units_format_bytes(most_bytes, needed, sizeof(needed)));
+	snprintf(f->remedy, sizeof(f->remedy), "--set switch.buffer=0");
+	return 0;
+}
+
+/* Pools that hold more than the switch, headroom that groups share, and lossless queues that drop. */
+
+/* The switch where something is short by most, of some number. */
+struct short_switch {
+	const struct sw *sw;
+	size_t pool;
+	uint64_t has_bytes, needed_bytes;
+	uint32_t count;
+};
+
+static void
+note_switch(struct short_switch *worst, const struct sw *sw, size_t pool, uint64_t has_bytes, uint64_t needed_bytes)
+{
+	if (needed_bytes <= has_bytes)
+		return;
+	if (worst->count++ == 0 || needed_bytes - has_bytes > worst->needed_bytes - worst->has_bytes) {
+		worst->sw = sw;
+		worst->pool = pool;
+		worst->has_bytes = has_bytes;
+		worst->needed_bytes = needed_bytes;
+	}
+}
+
+/* @param headroom  shared by groups. @param buffer  of the switch: its pool is the largest of ingress */
+static void
+look_at_pools(const struct preflight *c, const struct sw *sw, struct short_switch *headroom, struct short_switch *buffer)
+{
+	const struct switch_settings *settings = switch_settings_of(&c->sc->switches, sw->node.id);
+	uint64_t most = 0;
+	size_t largest = 0;
+
+	for (size_t i = 0; i < settings->buffers->npools; i++) {
+		const struct buffer_pool_params *pool = &settings->buffers->pools[i];
+		const struct pool_headroom *shared = &sw->account.pools->headroom[i];
+
+		if (!pool->egress && pool->size_bytes > most) {
+			most = pool->size_bytes;
+			largest = i;
+		}
+		if (shared->limit_bytes != 0)
+			note_switch(headroom, sw, i, shared->limit_bytes, shared->needed_bytes);
+	}
+	if (settings->params.buffer_bytes != 0)
+		note_switch(buffer, sw, largest, settings->params.buffer_bytes, sw->account.buffer_bytes);
+}
+
+static void
+report_pools(struct preflight *c, const struct short_switch *headroom, const struct short_switch *buffer)
+{
+	const struct buffer_pool_params *pool;
+	char path[CFG_WHERE_PATH], has[32], takes[32];
+	struct preflight_finding *f;
+
+	if (headroom->count != 0) {
+		pool = &switch_settings_of(&c->sc->switches, headroom->sw->node.id)->buffers->pools[headroom->pool];
+		f = preflight_add(
+			c, "headroom-oversubscribed", false,
+			"the groups of pool \"%s\" of %s may need %" PRIu64 " B of shared headroom when all are paused at "
+			"once; it has %" PRIu64 " B: what does not fit is dropped (no_buffer); so it is at %u more pools",
+			pool->name, c->sc->topo->nodes[headroom->sw->node.id].name, headroom->needed_bytes,
+			headroom->has_bytes, headroom->count - 1);
+		snprintf(f->remedy, sizeof(f->remedy), "--set %.150s.xoff=%" PRIu64, cfg_where_path(&pool->where, path),
+			 headroom->needed_bytes);
+	}
+	if (buffer->count == 0)
+		return;
+	pool = &switch_settings_of(&c->sc->switches, buffer->sw->node.id)->buffers->pools[buffer->pool];
+	f = preflight_add(
+		c, "pools-oversubscribed", false,
+		"ingress pools, reserves and headroom of %s take %s; its buffer is %s; so it is at %u more switches",
+		c->sc->topo->nodes[buffer->sw->node.id].name,
+		units_format_bytes(buffer->needed_bytes, takes, sizeof(takes)),
+		units_format_bytes(buffer->has_bytes, has, sizeof(has)), buffer->count - 1);
+	if (buffer->needed_bytes - buffer->has_bytes < pool->size_bytes)
+		snprintf(f->remedy, sizeof(f->remedy), "--set %.150s.size=%" PRIu64, cfg_where_path(&pool->where, path),
+			 pool->size_bytes - (buffer->needed_bytes - buffer->has_bytes));
+}
+
+/* @return limit of a port's queue of a class with PFC, when it is alone; UINT64_MAX: it has none */
+static uint64_t
+queue_limit(const struct sw *sw, uint16_t port, uint8_t prio)
+{
+	const struct pool_queue *queue = &sw->account.pools->queues[port * SWITCH_CLASSES + prio];
+	double alpha = (double)queue->params.alpha_num / (double)(1u << queue->params.alpha_shift);
+
+	if (queue->pool == BUFFER_POOLS)
+		return UINT64_MAX;
+	if (queue->params.model == PFC_STATIC)
+		return queue->params.reserve_bytes + queue->params.xoff_bytes;
+	return queue->params.reserve_bytes + (uint64_t)(alpha * (double)queue->params.pool_bytes / (1 + alpha));
+}
+
+/* What all ingresses can hold for one queue of a class: their pool, reserves and headroom. */
+static uint64_t
+ingress_limit(const struct sw *sw, uint8_t prio)
+{
+	const struct account *account = &sw->account;
+	uint64_t bytes = 0;
+
+	for (uint16_t port = 0; port < sw->node.nports; port++) {
+		const struct pfc_ingress *in = &account->ingress[account_index(account, port, prio)];
+		const struct pfc_params *params = account_params(account, in);
+
+		if ((account_configured(sw, port) >> prio & 1) == 0)
+			continue;
+		if (bytes == 0)
+			bytes = params->pool_bytes;
+		bytes += params->reserve_bytes + in->headroom_limit_bytes;
+	}
+	return bytes;
+}
+
+/* A port whose profile's headroom is short, or whose lossless queue drops before PFC pauses: the worst of all. */
+struct short_port {
+	uint32_t port, count;
+	uint8_t prio;
+	uint64_t has_bytes, needed_bytes;
+};
+
+static void
+note_short(struct short_port *worst, uint32_t port, uint8_t prio, uint64_t has_bytes, uint64_t needed_bytes)
+{
+	if (has_bytes >= needed_bytes)
+		return;
+	if (worst->count++ == 0 || needed_bytes - has_bytes > worst->needed_bytes - worst->has_bytes) {
+		worst->port = port;
+		worst->prio = prio;
+		worst->has_bytes = has_bytes;
+		worst->needed_bytes = needed_bytes;
+	}
+}
+
+static void
+report_short(struct preflight *c, const struct short_port *headroom, const struct short_port *queue)
+{
+	const struct topo *topo = c->sc->topo;
+	const struct switch_settings *settings;
+	const struct buffer_profile_params *profile;
+	char port[64], rate[32], delay[32], path[CFG_WHERE_PATH];
+	struct preflight_finding *f;
+
+	if (headroom->count != 0) {
+		settings = switch_settings_at(&c->sc->switches, topo, headroom->port);
+		profile = &settings->buffers->profiles[buffer_row_of(&settings->groups, headroom->prio)->profile];
+		f = preflight_add(c, "headroom-short", false,
+				  "buffer_profile \"%s\" has xoff %" PRIu64 " B and is short by %" PRIu64
+				  " KiB for %s (%s, %s): the cable needs %" PRIu64
+				  " B; what does not fit is dropped (no_buffer); so it is at %u more groups",
+				  profile->name, headroom->has_bytes,
+				  (headroom->needed_bytes - headroom->has_bytes + 1023) / 1024,
+				  topo_port_name(topo, headroom->port, port),
+				  units_format_rate(topo->ports[headroom->port].rate_bps, rate, sizeof(rate)),
+				  units_format_time(topo->ports[headroom->port].delay_ps, delay, sizeof(delay)),
+				  headroom->needed_bytes, headroom->count - 1);
+		snprintf(f->remedy, sizeof(f->remedy), "--set %.150s.xoff=%" PRIu64, cfg_where_path(&profile->where, path),
+			 headroom->needed_bytes);
+	}
+	if (queue->count == 0)
+		return;
+	settings = switch_settings_at(&c->sc->switches, topo, queue->port);
+	profile = &settings->buffers->profiles[buffer_row_of(&settings->queues, queue->prio)->profile];
+	f = preflight_add(c, "lossless-queue-short", false,
+			  "class %u has PFC, and its queue at %s may hold %" PRIu64
+			  " B by buffer_profile \"%s\", where the ingresses "
+			  "hold up to %" PRIu64 " B: it drops (queue_full) before PFC pauses; so it is at %u more queues",
+			  queue->prio, topo_port_name(topo, queue->port, port), queue->has_bytes, profile->name,
+			  queue->needed_bytes, queue->count - 1);
+	snprintf(f->remedy, sizeof(f->remedy), "--set %.150s.size=%" PRIu64, cfg_where_path(&profile->where, path),
+		 queue->needed_bytes);
+}
+
+int
+preflight_pools(struct preflight *c)
+{
+	const struct topo *topo = c->sc->topo;
+	struct short_port headroom = { .count = 0 }, queue = { .count = 0 };
+	struct short_switch shared = { .count = 0 }, buffer = { .count = 0 };
+
+	for (uint32_t p = 0; p < topo->nports; p++) {
+		const struct sw *sw = c->emulation->switches[topo->ports[p].node];
+		uint16_t index = topo->ports[p].index;
+		uint8_t lossless;
+
+		if (sw == NULL || sw->account.pools == NULL)
+			continue;
+		lossless = account_configured(sw, index);
+		for (uint8_t prio = 1; prio < SWITCH_CLASSES; prio++) {
+			const struct pfc_ingress *in = &sw->account.ingress[account_index(&sw->account, index, prio)];
+
+			if ((lossless >> prio & 1) == 0)
+				continue;
+			note_short(&headroom, p, prio, in->headroom_limit_bytes, account_headroom_needed(sw, index));
+			note_short(&queue, p, prio, queue_limit(sw, index, prio), ingress_limit(sw, prio));
+		}
+	}
+	report_short(c, &headroom, &queue);
+	for (uint32_t n = 0; n < topo->nnodes; n++)
+		if (c->emulation->switches[n] != NULL && c->emulation->switches[n]->account.pools != NULL)
+			look_at_pools(c, c->emulation->switches[n], &shared, &buffer);
+	report_pools(c, &shared, &buffer);
+	return 0;
+}
