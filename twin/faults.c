@@ -550,7 +550,22 @@ target_node(const struct twin_model *model, const struct twin_fault *fault, char
 
 /* ---- link-down ---- */
 
-/* Since when a port at either end of the link reports it as down. It stays so: no record says that it came back. */
+/* Does any scheduled flow have an announced path by a link? Where operators know that it is down, none has. */
+static bool
+is_announced(const struct evidence *ev, uint32_t port)
+{
+	bool found = false;
+
+	for (uint32_t f = 0; f < ev->nflows && !found; f++)
+		for (uint32_t h = ev->flows[f].first_hop; h < ev->flows[f].first_hop + ev->flows[f].nhops; h++)
+			found |= ev->hops[h] == port || ev->hops[h] == ev->ports[port].peer;
+	return found;
+}
+
+/*
+ * Since when a port at either end of the link reports it as down. It stays so: no record says that it came back. Where no
+ * path is announced by it, nobody knows which flows it would carry.
+ */
 static void
 infer_link_down(struct twin_model *model, const json_t *finding, struct twin_fault *blank)
 {
@@ -565,7 +580,7 @@ infer_link_down(struct twin_model *model, const json_t *finding, struct twin_fau
 		if (row->reason == REC_DROP_LINK_DOWN && (port == blank->place || ev->ports[port].peer == blank->place))
 			first_ps = min_u64(first_ps, row->first_ps);
 	}
-	if (first_ps == UINT64_MAX)
+	if (first_ps == UINT64_MAX || !is_announced(ev, blank->place))
 		return;
 	blank->start_ps = first_ps;
 	add(model, blank);

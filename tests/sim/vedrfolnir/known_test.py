@@ -44,7 +44,9 @@ def dead_cable():
     queues = run.findings("flow-contention")
     check(queues and all(f["consequence_of"] == run.findings().index(cut) for f in queues), "what its absence makes is its consequence",
           run.findings())
-    check(", a consequence of link down at A:1: " in run.report.replace("\n", " "), "which the report says first", run.report)
+    check(run.findings()[0] == cut and cut["explained_ns"] > 0, "it costs most", run.findings())
+    check("; a consequence of link down at A:1, with which it would cost this" in " ".join(run.report.split()),
+          "and its consequence what it would cost with it, which the report says", run.report)
     check(known(run) == [("link-down", 1, 1.0, 0, 0)], "a record reports it", known(run))
     check(run.run["idle_faults"] == [] and reported(run, "link-down")[0]["known"] is True, "truth.json says that it is known")
     again = rocelab(small(fault("link-down", port="S:1", known=True)), "--lcores", "2")
