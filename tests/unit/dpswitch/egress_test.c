@@ -23,7 +23,7 @@ arrivals_merge_by_time_then_ingress(void **state)
 	struct arrivals arrivals = { 0 }, all;
 	struct pkt pkts[5] = { packet(10, 3, 1), packet(30, 3, 2), packet(10, 3, 3), packet(20, 3, 4), packet(30, 3, 5) };
 	static const uint16_t order[] = { 1, 3, 4, 2, 5 };
-	uint32_t run;
+	uint32_t run = 0;
 
 	(void)state;
 	assert_int_equal(arrivals_init(&arrivals, 4), 0);
@@ -53,7 +53,7 @@ every_ingress_may_have_a_run(void **state)
 	for (uint16_t nports = 1; nports <= 9; nports++) {
 		struct arrivals arrivals = { 0 }, all;
 		struct pkt pkts[9];
-		uint32_t run;
+		uint32_t run = 0;
 
 		assert_int_equal(arrivals_init(&arrivals, nports), 0);
 		for (uint16_t i = 0; i < nports; i++) {
