@@ -440,6 +440,26 @@ clear(struct passage_place *place, uint32_t in_port)
 }
 
 /*
+ * Packets of a flow's own tuple that ended at a switch by design, in a time: of traceroutes that agents send on its path.
+ * One more may be under way.
+ */
+static uint64_t
+expired_at(const struct evidence *ev, uint32_t flow, uint32_t node, uint64_t from_ps, uint64_t to_ps)
+{
+	uint64_t packets = 1;
+
+	if (!ev->flows[flow].probed)
+		return 0;
+	for (uint32_t i = 0; i < ev->probe_hops.count; i++) {
+		const struct rec_probe_hop *hop = EV_AT(ev->probe_hops, struct rec_probe_hop, i);
+
+		packets += hop->count == 0 && hop->back == 0 && hop->at == node && hop->sent_ps >= from_ps &&
+			   hop->sent_ps <= to_ps && evidence_flow(ev, &hop->tuple) == flow;
+	}
+	return packets;
+}
+
+/*
  * Losses of a link, and of the switch behind it. Where none of the flow's own packets can be missing, others' frames
  * were lost, or none.
  */
@@ -447,7 +467,9 @@ static void
 take_hop(struct passage *p, const struct evidence *ev, const struct run_step *s, uint32_t i, uint64_t lost)
 {
 	const struct ev_passed *passed = &ev->passed[i];
-	struct span now = missing_by(ev, i), before = missing_by(ev, earlier(ev, i, s->start_ps, passed->flow));
+	uint32_t then = earlier(ev, i, s->start_ps, passed->flow);
+	struct span now = missing_by(ev, i), before = missing_by(ev, then);
+	uint64_t expired;
 
 	/* With packets on several paths no two places count the same ones: only link counts are known. */
 	if (evidence_is_sprayed(ev, passed->flow)) {
@@ -460,7 +482,9 @@ take_hop(struct passage *p, const struct evidence *ev, const struct run_step *s,
 		return;
 	}
 	take(&p->link, ev, i, lost, s->start_ps);
-	take(&p->node, ev, i, more(more(now.least, before.most), lost), s->start_ps);
+	expired = expired_at(ev, passed->flow, ev->ports[passed->in_port].node,
+			     then != EV_NONE ? rec_at(ev, then)->hdr.time_ps : 0, rec_at(ev, i)->hdr.time_ps);
+	take(&p->node, ev, i, more(more(now.least, before.most), lost + expired), s->start_ps);
 }
 
 /* The destination's counts, since the step began. */

@@ -194,6 +194,38 @@ test_what_goes_round_is_not_swallowed(void **state)
 	expect(diagnose(&r, &hole), FINDING_FORWARDING_LOOP, "2:3", NULL);
 }
 
+/* Traceroutes of R-Pingmesh's agents by the flow's own tuple end at a switch by design: they are not swallowed. */
+static void
+test_traceroutes_end_at_a_switch(void **state)
+{
+	const struct counts less = { .sent = 500, .sw2 = 500, .sw6 = 480, .sw3 = 480 };
+	const struct rec_pingmesh mesh = { .time_factor_ppm = 1000,
+					   .timeout_ps = MS,
+					   .upload_ps = 5 * MS,
+					   .period_ps = 20 * MS,
+					   .pinglist_ps = MS };
+
+	for (uint32_t traces = 0; traces <= 20; traces += 20) {
+		struct rec_probe_hop hop = { .tuple = F17, .hop = 2, .at = SW6, .sent_ps = 42 * MS };
+		struct rec_pingmesh pingmesh = mesh;
+		struct rec_probe probed = { .tuple = F17 };
+		struct rec_rnic rnic = { .ip = F17.src_ip, .tor = SW2 };
+		struct records r;
+		struct verdict *v;
+
+		case_fabric(&r);
+		RECORDS_PUT(&r, pingmesh, REC_PINGMESH, REC_NONE, 0);
+		RECORDS_PUT(&r, rnic, REC_RNIC, H17, 1);
+		RECORDS_PUT(&r, probed, REC_PROBE, H17, 45 * MS);
+		for (hop.trace = 0; hop.trace < traces; hop.trace++)
+			RECORDS_PUT(&r, hop, REC_PROBE_HOP, H17, 45 * MS);
+		v = diagnose(&r, &less);
+		assert_int_equal(case_find(v, FINDING_BLACKHOLE, "6:1", NULL) != NULL, traces == 0);
+		assert_null(case_find(v, FINDING_PACKET_LOSS, "6:1", NULL));
+		verdict_destroy(v);
+	}
+}
+
 /* What may stand in the queue before need not be lost; of what came before the step, that much more may be. */
 static void
 test_what_may_wait_is_not_lost(void **state)
@@ -503,6 +535,7 @@ UNIT_TEST(cause_passage)
 		cmocka_unit_test(test_a_switch_that_forwards_less_than_arrived),
 		cmocka_unit_test(test_what_goes_round_is_not_swallowed),
 		cmocka_unit_test(test_one_sprayed_poll_is_lost),
+		cmocka_unit_test(test_traceroutes_end_at_a_switch),
 		cmocka_unit_test(test_what_may_wait_is_not_lost),
 		cmocka_unit_test(test_acks_are_lost_on_their_path),
 		cmocka_unit_test(test_what_arrived_twice_in_order_is_not_judged),
