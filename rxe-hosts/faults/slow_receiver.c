@@ -58,7 +58,7 @@ static const char *const truth_keys[] = { "rate", NULL };
 
 const struct fault_ops fault_slow_receiver = {
 	.kind = "slow-receiver",
-	.symptoms = (const char *const[]){ "pfc-storm", "high-rtt", NULL },
+	.symptoms = (const char *const[]){ "host-limited", "pfc-storm", "high-rtt", NULL },
 	.example = "kind = \"slow-receiver\"; port = \"h0:1\"; rate = \"20Gbps\";",
 	.table = &table,
 	.resolve = resolve,

@@ -451,6 +451,22 @@ keep_meant(const struct suspects *suspects, const char *type, bool *fits)
 		fits[s] &= !any || is_meant(type, &suspects->at[s]);
 }
 
+/* Is the root a port of one of these nodes, "l1:3" of "l1"? */
+static bool
+is_port_of(const char *root, const json_t *nodes)
+{
+	const json_t *node;
+	size_t i;
+
+	json_array_foreach(nodes, i, node) {
+		size_t length = json_string_length(node);
+
+		if (strncmp(root, json_string_value(node), length) == 0 && root[length] == ':')
+			return true;
+	}
+	return false;
+}
+
 /* Those at the place of a finding that names no flows. */
 static void
 find_at_place(const struct suspects *suspects, const json_t *finding, bool *fits)
@@ -460,7 +476,8 @@ find_at_place(const struct suspects *suspects, const json_t *finding, bool *fits
 
 	for (size_t s = 0; s < suspects->count; s++)
 		fits[s] = json_lists(suspects->at[s].ports, root) || json_lists(suspects->at[s].nodes, root) ||
-			  json_lists(delayed ? suspects->at[s].late : suspects->at[s].losing, root);
+			  json_lists(delayed ? suspects->at[s].late : suspects->at[s].losing, root) ||
+			  (is_meant(type, &suspects->at[s]) && is_port_of(root, suspects->at[s].nodes));
 	keep_meant(suspects, type, fits);
 }
 

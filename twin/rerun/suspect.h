@@ -67,6 +67,7 @@ int suspects_keep(struct suspects *suspects, const char *const *names, size_t co
  * culprits is about them, each with its part of the time that the finding explains; one that names none is about the
  * suspects at its root: the link that a port is an end of, or the node; where that is a flow, about the suspects that
  * lose packets, or delay them, on its path. Of several at its root it is about those of its kind, a storm or a loss.
+ * A fault of a switch or a host is at each of its ports, to findings of its kind.
  * A claim that then fits several suspects is shared among them evenly, a claim that fits none is other's.
  */
 

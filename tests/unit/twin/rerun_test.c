@@ -182,6 +182,56 @@ static const struct {
 	  "{ \"job\": 0, \"explained_ns\": 10, \"flows_explained_ns\": [ 10 ] }" },
 };
 
+/* A switch may drop at any of its ports; a fault at a port is at that port alone. */
+static const struct {
+	const char *type, *root;
+	bool fits[3]; /* the loss at l1:5, the blackhole of l1, the missing route of l1 */
+} at_nodes[] = {
+	{ "blackhole", "l1", { false, true, true } },      { "blackhole", "l1:2", { false, true, true } },
+	{ "blackhole", "l1:5", { true, true, true } },     { "blackhole", "l0:2", { false, false, false } },
+	{ "blackhole", "l11:2", { false, false, false } }, { "packet-loss", "l1:2", { false, false, false } },
+	{ "packet-loss", "l1:5", { true, false, false } }, { "silent-fault", "l1:5", { true, true, false } },
+};
+
+static const char node_faults[] =
+	"topology = { kind = \"leaf-spine\"; leaves = 2; spines = 1; hosts_per_leaf = 4; };\n"
+	"collectives = ( { bytes = \"1MB\"; ranks = [ \"h0\", \"h4\" ]; } );\n"
+	"faults = ( { kind = \"blackhole\"; switch = \"l1\"; dst = \"h4\"; start = \"1us\"; duration = \"1us\"; },\n"
+	"           { kind = \"missing-route\"; switch = \"l1\"; dst = \"h4\"; start = \"5us\"; duration = \"1us\"; },\n"
+	"           { kind = \"loss\"; port = \"l1:5\"; rate = 0.1; } );\n";
+
+static void
+a_switch_is_named_by_its_ports(void **state)
+{
+	char file[] = "/tmp/rocelab-nodes-XXXXXX";
+	struct suspects suspects = { 0 };
+	struct scenario *nodes;
+	struct err err = { 0 };
+	int fd = mkstemp(file);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, node_faults, strlen(node_faults)), strlen(node_faults));
+	close(fd);
+	nodes = scenario_load(&(struct scenario_options){ .path = file }, &err);
+	unlink(file);
+	if (nodes == NULL)
+		fail_msg("%s", err.text);
+	assert_int_equal(suspects_list(nodes, 0, &suspects, &err), 0);
+	assert_int_equal(suspects.count, 3);
+	assert_string_equal(suspects.at[0].name, "loss@l1:5");
+	for (size_t i = 0; i < ARRAY_LEN(at_nodes); i++) {
+		json_t *finding = json_pack("{s:s, s:s}", "type", at_nodes[i].type, "root", at_nodes[i].root);
+
+		for (size_t s = 0; s < suspects.count; s++)
+			if (suspect_is_named(&suspects, s, finding) != at_nodes[i].fits[s])
+				fail_msg("%s at %s and %s", at_nodes[i].type, at_nodes[i].root, suspects.at[s].name);
+		json_decref(finding);
+	}
+	suspects_fini(&suspects);
+	scenario_destroy(nodes);
+}
+
 static json_t *
 make_verdict(void)
 {
@@ -314,6 +364,7 @@ UNIT_TEST(rerun)
 		TEST(each_can_be_left_out),
 		TEST(some_can_be_named),
 		TEST(findings_are_mapped_to_suspects),
+		cmocka_unit_test(a_switch_is_named_by_its_ports),
 		TEST(the_store_reports_what_each_cost),
 		TEST(costs_are_means_over_draws),
 		TEST(many_are_left_out_one_by_one),
