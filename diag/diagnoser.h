@@ -27,7 +27,7 @@ enum claim_kind {
 	CLAIM_UNNAMED,      /* slow steps, and class 0 took time from them: the owner of its frames was not reported */
 	CLAIM_ACKS,         /* slow steps, none slower than others' ACKs on its path can make it */
 	CLAIM_NO_SIGN,      /* slow steps, and their ports' pauses, queues and drops, if any, explain too little */
-	CLAIM_NO_EFFECT,    /* findings about the network that cost nothing, and unexplained time */
+	CLAIM_NO_EFFECT,    /* findings about the network that cost nothing, and unexplained time, or no part by the twin */
 	CLAIM_UNCERTAIN,    /* findings about the network, none that is more likely than not */
 	CLAIM_UNTIMED,      /* it makes no claim about time, for or against the network */
 	CLAIM_INCOMPLETE,   /* unexplained slow steps, but the evidence is incomplete */
@@ -36,6 +36,7 @@ enum claim_kind {
 struct claim {
 	uint32_t kind;                  /* enum claim_kind */
 	bool innocent;                  /* it is known that nothing in the network cost time */
+	bool left;                      /* more than a base RTT is unexplained */
 	double lost_ps, unexplained_ps; /* on the critical paths of all collectives, and its unexplained part */
 	/*
 	 * 0 to 1, of the verdict: guilty, the confidence of the best supported finding; innocent, the share of the

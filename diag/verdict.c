@@ -569,6 +569,46 @@ verdict_destroy(struct verdict *v)
 	free(v);
 }
 
+#define CONCLUDE_LIKELY 0.5 /* least confidence of a finding that blames the network: below it, it is as likely wrong */
+
+enum claim_kind
+findings_blame(const struct finding *findings, uint32_t count, bool left, double *sure)
+{
+	bool effect = false, part = false;
+	double most[2] = { 0, 0 };
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct finding *finding = &findings[i];
+
+		if ((finding->type->traits & (FINDING_OF_HOST | FINDING_UNTIMED)) != 0)
+			continue;
+		effect |= !finding->costless;
+		part |= finding->cost_from != FINDING_BY_TWIN || finding->cost_unknown;
+		most[!finding->costless] = fmax(most[!finding->costless], finding->borne_out);
+	}
+	*sure = most[effect];
+	if (!effect && (left || !part))
+		return CLAIM_NO_EFFECT;
+	return most[effect] > CONCLUDE_LIKELY ? CLAIM_FAULT : CLAIM_UNCERTAIN;
+}
+
+void
+verdict_conclude(struct verdict *v, double unexplained_ps)
+{
+	for (uint32_t i = 0; i < v->nsections; i++) {
+		struct claim *claim = &v->sections[i].claim;
+		double sure;
+
+		if (claim->kind == CLAIM_UNTIMED)
+			continue;
+		claim->left = unexplained_ps > (double)run_base_rtt_ps(&v->run);
+		if (claim->kind != CLAIM_FAULT && claim->kind != CLAIM_NO_EFFECT && claim->kind != CLAIM_UNCERTAIN)
+			continue;
+		claim->kind = findings_blame(v->findings, v->nfindings, claim->left, &sure);
+		claim->confidence = claim->kind == CLAIM_FAULT ? sure : 0;
+	}
+}
+
 const struct claim *
 verdict_claim(const struct verdict *v)
 {

@@ -85,5 +85,20 @@ int findings_give_links(const struct run *run, struct finding *findings, uint32_
  */
 int findings_join(const struct run *run, struct finding *findings, uint32_t *count, struct err *err);
 
+/*
+ * Do findings claim, more likely than not, that the network is at fault? Where some have an effect, one of these; where
+ * none has, they do not if they leave time unexplained, or if runs of the twin lose nothing by any of them.
+ * @param findings  [count] those about hosts, and untimed ones, claim nothing of it
+ * @param left      time is unexplained
+ * @param sure      set to the confidence of the best supported finding
+ * @return CLAIM_FAULT, CLAIM_NO_EFFECT or CLAIM_UNCERTAIN
+ */
+enum claim_kind findings_blame(const struct finding *findings, uint32_t count, bool left, double *sure);
+/*
+ * Concludes again after costs have changed: the claims of sections that have findings about the network.
+ * @param unexplained_ps  of the lost time, by the changed costs
+ */
+void verdict_conclude(struct verdict *verdict, double unexplained_ps);
+
 /* Orders findings whose costs have changed. @return 0, or -ENOMEM with err */
 int findings_order(const struct run *run, struct finding *findings, uint32_t count, struct err *err);

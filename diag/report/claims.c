@@ -143,9 +143,10 @@ facts_reason(const struct verdict *v, char *buf)
 		print_fault(v, claim, buf);
 	else if (claim->kind == CLAIM_NO_EFFECT)
 		fmt_append(buf, FACTS_REASON,
-			   "%u of %u %s were slow; leaving out any one of the findings would regain nothing, and too "
-			   "much is left that none of them explains.",
-			   claim->slow, v->run.nsteps, things(v));
+			   "%u of %u %s were slow; leaving out any one of the findings about the network would regain "
+			   "nothing%s.",
+			   claim->slow, v->run.nsteps, things(v),
+			   claim->left ? ", and too much is left that none of them explains" : "");
 	else if (claim->kind == CLAIM_UNCERTAIN)
 		print_uncertain(v, claim, buf);
 	else if (claim->kind == CLAIM_HOSTS_LATE)

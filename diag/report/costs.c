@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/units.h"
+#include "diag/report/facts.h"
 
 /* What a suspect cost by one finding. */
 struct share {
@@ -122,7 +123,7 @@ sum_up(struct finding *finding, const struct progress *progress)
 	finding->cost_unknown = progress->costs == 0 && progress->unknown != 0;
 	finding->costless = progress->costs == 0 && (finding->costless || finding->cost_from == FINDING_BY_TWIN);
 	if (progress->cost_ps > 0)
-		finding->confidence = progress->confident_ps / progress->cost_ps;
+		finding->confidence = finding->borne_out = progress->confident_ps / progress->cost_ps;
 }
 
 static const char *
@@ -234,6 +235,22 @@ leave_rest(struct verdict *v, const struct finding *link, double more_ps)
 			scale(&v->findings[i], fmax(0, 1 - more_ps / sum_ps));
 }
 
+/* What findings explain of each collective, by the costs that they have now. */
+static void
+explain_again(struct verdict *v)
+{
+	struct vedrfolnir *own = vedrfolnir_of(v);
+
+	for (uint32_t i = 0; own != NULL && i < v->run.ncollectives; i++)
+		own->budgets[i].explained_ps = own->budgets[i].little_ps;
+	for (uint32_t i = 0; own != NULL && i < v->nfindings; i++) {
+		const struct finding *finding = &v->findings[i];
+
+		for (uint32_t p = 0; p < finding->nparts && (finding->type->traits & FINDING_UNTIMED) == 0; p++)
+			own->budgets[finding->parts[p].collective].explained_ps += finding->parts[p].critical_ps;
+	}
+}
+
 int
 costs_apply(struct verdict *v, const char *path, struct err *err)
 {
@@ -260,6 +277,10 @@ costs_apply(struct verdict *v, const char *path, struct err *err)
 	}
 	if (ret == 0)
 		ret = findings_order(&v->run, v->findings, v->nfindings, err);
+	if (ret == 0) {
+		explain_again(v);
+		verdict_conclude(v, facts_loss(v).unexplained_ps);
+	}
 	json_decref(root);
 	return ret;
 }

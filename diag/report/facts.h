@@ -79,7 +79,10 @@ void facts_append_cause(const struct verdict *v, const struct finding *finding, 
 char *facts_evidence(const struct verdict *v, const struct finding *finding, char *buf);
 /* "a loss of 2 % at l2:3": a fault that was known before the run. @return buf */
 char *facts_known(const struct run *run, const struct run_known *known, char *buf, size_t cap);
-/* Causes of one step, strongest first: "contention at 6:2 (13->19), backpressure of 6:2"; "" if there is none. */
+/*
+ * Causes of one step, strongest first: "contention at 6:2 (13->19), backpressure of 6:2"; "" if there is none. Where no
+ * finding names the step, those that cost its job time by the twin, and explain none of its critical path by waits.
+ */
 char *facts_step_causes(const struct verdict *v, uint32_t step, char *buf, size_t cap);
 
 /* "guilty", "innocent", or "unknown". */

@@ -169,6 +169,39 @@ culprit_of_step(const struct verdict *v, const struct finding *finding, uint32_t
 	return RUN_NONE;
 }
 
+/* Does it name a step of the critical path in this iteration? */
+static bool
+is_on_path(const struct verdict *v, const struct finding *finding, const struct waiting_graph *path)
+{
+	bool on = false;
+
+	for (uint32_t i = 0; i < path->npath && !on; i++)
+		on = facts_finding_has_step(finding, path->path[i]);
+	return on;
+}
+
+/* Runs of the twin lose a finding's cost on a path of which it names no step: their order is all that links the two. */
+static void
+append_twins(const struct verdict *v, uint32_t step, char *buf, size_t cap)
+{
+	const struct vedrfolnir *own = vedrfolnir_of(v);
+	uint32_t in = v->run.collectives[v->run.steps[step].collective].in, named = 0;
+
+	for (uint32_t i = 0; i < v->nfindings && own != NULL && in < own->nwaiting && named < 2; i++) {
+		const struct finding *finding = &v->findings[i];
+		double ps = 0;
+
+		for (uint32_t p = 0; p < finding->nparts; p++)
+			ps += v->run.collectives[finding->parts[p].collective].in == in ? finding->parts[p].critical_ps : 0;
+		if (finding->cost_from != FINDING_BY_TWIN || finding->costless || ps <= 0 ||
+		    is_on_path(v, finding, &own->waiting[in]))
+			continue;
+		fmt_append(buf, cap, "%s%s %s", named++ > 0 ? ", " : "by the twin: ",
+			   finding->type->short_title != NULL ? finding->type->short_title : finding->type->title,
+			   finding->root);
+	}
+}
+
 char *
 facts_step_causes(const struct verdict *v, uint32_t step, char *buf, size_t cap)
 {
@@ -190,6 +223,8 @@ facts_step_causes(const struct verdict *v, uint32_t step, char *buf, size_t cap)
 		if (culprit != RUN_NONE)
 			fmt_append(buf, cap, " by %s", facts_flow(v, culprit, flow, sizeof(flow)));
 	}
+	if (named == 0 && v->ntwins != 0 && v->run.steps[step].slow)
+		append_twins(v, step, buf, cap);
 	return buf;
 }
 

@@ -338,6 +338,16 @@ run_finished(const struct run *run)
 	return !run->truncated && run->end_reason == REC_END_COMPLETE;
 }
 
+uint64_t
+run_base_rtt_ps(const struct run *run)
+{
+	uint64_t rtt_ps = 0;
+
+	for (uint32_t i = 0; i < run->nsteps; i++)
+		rtt_ps = max_u64(rtt_ps, run->steps[i].base_rtt_ps);
+	return rtt_ps;
+}
+
 void *
 run_alloc(size_t count, size_t size_bytes, struct err *err)
 {

@@ -195,8 +195,6 @@ graphs_order(const struct run_step *steps, const struct vedrfolnir_step *own, ui
 	return count;
 }
 
-#define CONCLUDE_LIKELY 0.5 /* least confidence of a finding that blames the network: below it, it is as likely wrong */
-
 /* A link's time was taken by an unknown flow. */
 static bool
 is_unnamed(const struct finding *finding)
@@ -301,16 +299,6 @@ tolerance_ps(const struct run *run, const struct vedrfolnir *own, const struct r
 	return tolerance_ps;
 }
 
-static double
-base_rtt_ps(const struct run *run)
-{
-	uint64_t rtt_ps = 0;
-
-	for (uint32_t i = 0; i < run->nsteps; i++)
-		rtt_ps = max_u64(rtt_ps, run->steps[i].base_rtt_ps);
-	return (double)rtt_ps;
-}
-
 /*
  * The lost time of all collectives, and its unexplained part. A job may lose the tolerance of its steps in each
  * iteration, and one base RTT: less is without effect.
@@ -388,31 +376,6 @@ conclude_findings(const struct run *run, struct section *section)
 	}
 }
 
-/*
- * Does a finding claim, more likely than not, that the network is at fault? Where some have an effect, one of these;
- * where none has, they do not if they leave time unexplained.
- * @param sure  set: the confidence of the best supported finding
- */
-static enum claim_kind
-blame(const struct section *section, bool left, double *sure)
-{
-	bool effect = false;
-	double most[2] = { 0, 0 };
-
-	for (uint32_t i = 0; i < section->nfindings; i++) {
-		const struct finding *finding = &section->findings[i];
-
-		if ((finding->type->traits & FINDING_OF_HOST) != 0)
-			continue;
-		effect |= !finding->costless;
-		most[!finding->costless] = fmax(most[!finding->costless], finding->borne_out);
-	}
-	*sure = most[effect];
-	if (!effect && left)
-		return CLAIM_NO_EFFECT;
-	return most[effect] > CONCLUDE_LIKELY ? CLAIM_FAULT : CLAIM_UNCERTAIN;
-}
-
 /* What the ports on an unexplained step's path report all the same. */
 static void
 note_signs(const struct cause_input *in, uint32_t step, struct claim *claim)
@@ -436,7 +399,7 @@ static struct claim
 conclude(const struct cause_input *in, const struct run *run, const struct section *section)
 {
 	bool network = has_finding(section, false), complete = run_complete(run) && section->skipped == 0, too_much;
-	double rtt_ps = base_rtt_ps(run);
+	double rtt_ps = (double)run_base_rtt_ps(run);
 	struct claim claim = { .ack_share = ack_share(run) };
 	uint32_t done = 0, unexplained = 0;
 	double sure = 0;
@@ -454,9 +417,10 @@ conclude(const struct cause_input *in, const struct run *run, const struct secti
 		note_signs(in, i, &claim);
 	}
 	too_much = sum_up(run, section->own, &claim, rtt_ps);
+	claim.left = claim.unexplained_ps > rtt_ps;
 	claim.innocent = !network && claim.slow == 0 && done != 0 && complete && run_finished(run) && !too_much;
 	if (network)
-		claim.kind = blame(section, claim.unexplained_ps > rtt_ps, &sure);
+		claim.kind = findings_blame(section->findings, section->nfindings, claim.left, &sure);
 	else if (done == 0)
 		claim.kind = CLAIM_NOTHING_DONE;
 	else if (claim.slow == 0 && too_much)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -14,6 +15,8 @@
 #include "common/units.h"
 #include "diag/report/facts.h"
 #include "diag/report/fmt.h"
+#include "diag/report/report.h"
+#include "diag/verdict.h"
 #include "tests/unit/alloc.h"
 #include "tests/unit/diag/report_fixture.h"
 #include "tests/unit/unit.h"
@@ -201,6 +204,71 @@ worst_collective_is_first(void **state)
 	verdict_destroy(v);
 }
 
+/* The path's slow steps that no finding names. @return one; its run's number of steps if there is none */
+static uint32_t
+slow_on_path(const struct verdict *v)
+{
+	const struct waiting_graph *w = &vedrfolnir_of(v)->waiting[0];
+
+	for (uint32_t i = 0; i < w->npath; i++)
+		if (v->run.steps[w->path[i]].slow)
+			return w->path[i];
+	return v->run.nsteps;
+}
+
+/* What runs of the twin cost by one finding, of which estimates said nothing: the conclusion is by these costs. */
+static void
+costs_change_the_conclusion(void **state)
+{
+	char file[] = "/tmp/rocelab-costs-XXXXXX", reason[FACTS_REASON], text[FACTS_TEXT];
+	struct verdict *v = fixture_case();
+	struct claim *claim = &v->sections[0].claim;
+	struct err err = { 0 };
+	int fd = mkstemp(file);
+
+	(void)state;
+	assert_true(fd >= 0);
+	dprintf(fd,
+		"{\"jobs\": [{\"job\": 0, \"suspects\": [{\"word\": \"cost\", \"cost_ns\": 4e7, \"alone_ns\": 4e7, "
+		"\"confidence\": 0.9, \"claims\": [{\"type\": \"%s\", \"root\": \"%s\", \"finding\": 0, "
+		"\"flows\": [\"%s\"], \"cost_ns\": 4e7}]}]}]}",
+		v->findings[0].type->key, v->findings[0].root, v->run.flows[F13_19].name);
+	close(fd);
+	for (uint32_t i = 0; i < v->nfindings; i++) {
+		v->findings[i].costless = true;
+		v->findings[i].nsteps = 0;
+	}
+	*claim =
+		(struct claim){ .kind = CLAIM_NO_EFFECT, .slow = 6, .left = true, .lost_ps = 50e9, .unexplained_ps = 40e9 };
+	assert_string_equal(facts_word(v), "unknown");
+	assert_int_equal(costs_apply(v, file, &err), 0);
+	unlink(file);
+	assert_int_equal(claim->kind, CLAIM_FAULT);
+	assert_float_equal(claim->confidence, 0.9, 1e-9);
+	assert_string_equal(facts_word(v), "guilty");
+	assert_true(facts_budget(v, 0)->explained_ps >= 40e9);
+	assert_non_null(strstr(facts_reason(v, reason), "strongest cause"));
+	assert_true(slow_on_path(v) != v->run.nsteps);
+	assert_string_equal(facts_step_causes(v, slow_on_path(v), text, sizeof(text)), "by the twin: contention 6:2");
+	verdict_destroy(v);
+}
+
+/* Where no finding about the network costs anything by the twin, nothing is held against it, whatever is left. */
+static void
+nothing_by_the_twin_is_no_fault(void **state)
+{
+	struct finding finding = {
+		.type = FINDING_PATH_DELAY, .costless = true, .cost_from = FINDING_BY_TWIN, .confidence = 1, .borne_out = 1
+	};
+	double sure;
+
+	(void)state;
+	assert_int_equal(findings_blame(&finding, 1, false, &sure), CLAIM_NO_EFFECT);
+	finding.cost_unknown = true;
+	assert_int_equal(findings_blame(&finding, 1, false, &sure), CLAIM_FAULT);
+	assert_int_equal(findings_blame(&finding, 1, true, &sure), CLAIM_NO_EFFECT);
+}
+
 UNIT_TEST(report_parts)
 {
 	const struct CMUnitTest tests[] = {
@@ -212,6 +280,8 @@ UNIT_TEST(report_parts)
 		cmocka_unit_test(finding_sentences),
 		cmocka_unit_test(a_step_blames_who_was_there),
 		cmocka_unit_test(worst_collective_is_first),
+		cmocka_unit_test(costs_change_the_conclusion),
+		cmocka_unit_test(nothing_by_the_twin_is_no_fault),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
