@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The sentences of facts.h about the verdict on the network, and about the evidence. */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,21 +55,41 @@ print_hosts(const struct verdict *v, char *buf)
 	fmt_append(buf, FACTS_REASON, ". %s.", facts_evidence(v, facts_host(v), evidence));
 }
 
-/* A host's finding beside slow steps that it does not explain. */
-static void
-print_host(const struct finding *host, char *buf)
+/* The share of the lost time that hosts account for which are late while their steps run; as findings' costs show it. */
+static double
+hosts_share(const struct verdict *v)
 {
-	if (host == NULL)
-		fmt_append(buf, FACTS_REASON, ".");
-	else if ((host->type->traits & FINDING_OF_SENDER) != 0)
-		fmt_append(buf, FACTS_REASON, "; %s %s%s explains a part.", host->type->title, host->type->preposition,
-			   host->root);
-	else
-		fmt_append(buf, FACTS_REASON, "; late was host %s.", host->root);
+	double lost_ps = facts_loss(v).lost_ps, hosts_ps = 0, *costs = lost_ps > 0 ? facts_costs(v, lost_ps / 1000) : NULL;
+
+	for (uint32_t i = 0; costs != NULL && i < v->nfindings; i++)
+		hosts_ps += (v->findings[i].type->traits & FINDING_OF_SENDER) != 0 ? costs[i] : 0;
+	free(costs);
+	return lost_ps > 0 ? hosts_ps / lost_ps : 0;
 }
 
+/* How many steps were slow. @param rest  beyond the time of the host's finding, and of others like it */
 static void
-print_no_sign(const struct claim *claim, char *buf)
+print_slow_steps(const struct verdict *v, const struct claim *claim, const struct finding *host, bool rest, char *buf)
+{
+	uint32_t more = 0;
+
+	if (!rest) {
+		fmt_append(buf, FACTS_REASON, "%u of %u %s were slow", claim->slow, v->run.nsteps, things(v));
+		return;
+	}
+	for (uint32_t i = 0; i < v->nfindings; i++)
+		more += &v->findings[i] != host && (v->findings[i].type->traits & FINDING_OF_SENDER) != 0;
+	fmt_append(buf, FACTS_REASON, "%c%s %s%s", toupper((unsigned char)host->type->title[0]), host->type->title + 1,
+		   host->type->preposition, host->root);
+	if (more != 0)
+		fmt_append(buf, FACTS_REASON, " and %u more of hosts", more);
+	fmt_append(buf, FACTS_REASON, " explain%s %.1f %% of the lost time; %u of %u %s were slow beyond that",
+		   more == 0 ? "s" : "", 100 * hosts_share(v), claim->slow, v->run.nsteps, things(v));
+}
+
+/* @param of  "it", "the rest": what they explain too little of */
+static void
+print_no_sign(const struct claim *claim, const char *of, char *buf)
 {
 	const char *const seen[] = { claim->paused ? "pauses" : NULL, claim->contended ? "queues" : NULL,
 				     claim->dropped ? "drops" : NULL };
@@ -90,13 +111,16 @@ print_no_sign(const struct claim *claim, char *buf)
 				   seen[i]);
 			named++;
 		}
-	fmt_append(buf, FACTS_REASON, " on their path explain too little of it");
+	fmt_append(buf, FACTS_REASON, " on their path explain too little of %s", of);
 }
 
 static void
 print_slow(const struct verdict *v, const struct claim *claim, char *buf)
 {
-	fmt_append(buf, FACTS_REASON, "%u of %u %s were slow", claim->slow, v->run.nsteps, things(v));
+	const struct finding *host = facts_host(v);
+	bool rest = host != NULL && (host->type->traits & FINDING_OF_SENDER) != 0;
+
+	print_slow_steps(v, claim, host, rest, buf);
 	if (claim->kind == CLAIM_UNWATCHED)
 		fmt_append(buf, FACTS_REASON,
 			   " and nothing that was reported explains it, but %u of them went without telemetry for half of "
@@ -110,12 +134,13 @@ print_slow(const struct verdict *v, const struct claim *claim, char *buf)
 		fmt_append(buf, FACTS_REASON, ", by at most the %.1f %% that ACKs of other flows on their path can cost",
 			   100 * claim->ack_share);
 	else if (claim->kind == CLAIM_NO_SIGN)
-		print_no_sign(claim, buf);
+		print_no_sign(claim, rest ? "the rest" : "it", buf);
 	else
 		fmt_append(buf, FACTS_REASON,
 			   " and nothing that was reported explains it, but the evidence is incomplete.");
 	if (claim->kind == CLAIM_ACKS || claim->kind == CLAIM_NO_SIGN)
-		print_host(facts_host(v), buf);
+		fmt_append(buf, FACTS_REASON, "%s%s.", host != NULL && !rest ? "; late was host " : "",
+			   host != NULL && !rest ? host->root : "");
 }
 
 static void

@@ -269,6 +269,29 @@ nothing_by_the_twin_is_no_fault(void **state)
 	assert_int_equal(findings_blame(&finding, 1, true, &sure), CLAIM_NO_EFFECT);
 }
 
+/* A host that costs most of the time, and a step that is slower yet: the sentence says both. */
+static void
+hosts_have_their_share_of_the_reason(void **state)
+{
+	char reason[FACTS_REASON], expected[256];
+	struct verdict *v = fixture_case();
+
+	(void)state;
+	for (uint32_t i = 1; i < v->nfindings; i++)
+		v->findings[i].critical_ps = 0;
+	v->findings[0].type = FINDING_HOST_LIMITED;
+	v->findings[0].critical_ps = 48e9;
+	v->sections[0].claim = (struct claim){
+		.kind = CLAIM_NO_SIGN, .slow = 1, .paused = true, .left = true, .lost_ps = 50e9, .unexplained_ps = 2e9
+	};
+	snprintf(expected, sizeof(expected),
+		 "NIC below its line rate at 6:2 explains 96.0 %% of the lost time; 1 of %u steps were slow beyond that, "
+		 "and the pauses on their path explain too little of the rest.",
+		 v->run.nsteps);
+	assert_string_equal(facts_reason(v, reason), expected);
+	verdict_destroy(v);
+}
+
 UNIT_TEST(report_parts)
 {
 	const struct CMUnitTest tests[] = {
@@ -282,6 +305,7 @@ UNIT_TEST(report_parts)
 		cmocka_unit_test(worst_collective_is_first),
 		cmocka_unit_test(costs_change_the_conclusion),
 		cmocka_unit_test(nothing_by_the_twin_is_no_fault),
+		cmocka_unit_test(hosts_have_their_share_of_the_reason),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
