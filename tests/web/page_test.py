@@ -443,6 +443,8 @@ def shows_jobs(browser):
     rows = [row.text for row in browser.all("#jobs tbody tr")]
     check([row.split()[0] for row in rows] == ["train", "shuffle"], "jobs are there by name", rows)
     check("seed 1" in browser.text("header") and "train, shuffle" in browser.text("header"), "and in the head")
+    run = rocelab(SCENARIOS / "two-jobs.cfg", *sets(switch__profile='"ns3"', host__profile='"ns3"', exporter__budget='"2MB"'))
+    browser.open(run.dir / "report.html", "two jobs, most telemetry dropped")
     unsure = [i for i, f in enumerate(run.findings()) if f["confidence"] < 0.3 and f["explained_ns"] >= 0]
     folded = browser.text("#findings details:last-of-type summary")
     check(unsure and "below 0.3 confidence" in folded and not set(unsure) & browser.indices("#findings [data-kind=finding]"),
