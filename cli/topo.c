@@ -71,13 +71,20 @@ static const struct argp argp = {
 	       "import: an HPCC ns-3 topology file as a \"topology\" group of ours, on standard output.",
 };
 
-/* What of it can be built and does not work as it is written. @return 0 or -ENOMEM */
+/* What of it can be built and does not work as it is written: it is sound if there is nothing. @return 0 or -ENOMEM */
 static int
-print_findings(const struct emulation *emulation, struct err *err)
+print_findings(const struct scenario *sc, const struct emulation *emulation, struct err *err)
 {
 	struct preflight_finding findings[PREFLIGHT_FINDINGS];
 	int count = preflight(emulation, findings);
 
+	printf("%s: %u switches, %u hosts, %u links, %u flows: ", sc->name, sc->topo->nswitches, sc->topo->nhosts,
+	       sc->topo->nlinks, sc->plan->flows.count);
+	if (count > 0)
+		printf("it can be built, and %d check%s found what does not work as it is written\n", count,
+		       count == 1 ? "" : "s");
+	else
+		puts("sound");
 	for (int i = 0; i < count; i++) {
 		printf("%s: %s\n", findings[i].check, findings[i].text);
 		if (findings[i].remedy[0] != '\0')
@@ -98,9 +105,7 @@ check(struct scenario *sc, struct err *err)
 	emulation = emulation_create(sc, &how, err);
 	if (emulation == NULL)
 		return EXIT_USAGE;
-	printf("%s: %u switches, %u hosts, %u links, %u flows: sound\n", sc->name, sc->topo->nswitches, sc->topo->nhosts,
-	       sc->topo->nlinks, sc->plan->flows.count);
-	ret = print_findings(emulation, err);
+	ret = print_findings(sc, emulation, err);
 	emulation_destroy(emulation);
 	return ret == 0 ? EXIT_DONE : EXIT_FAILED;
 }

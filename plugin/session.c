@@ -547,7 +547,7 @@ plugin_session_log(const struct plugin_session *session, bool live)
 	const struct plugin_account *account = &session->account;
 
 	if (live && account->left_out)
-		log_warning("diagnoser %s was left out at %.3f ms: %s; the run went on without it", account->name,
+		log_warning("diagnoser %s was left out at %.3f ms: %s; the run went on without it", account->path,
 			    (double)account->left_ps / 1e9, account->why);
 	if (account->refused != 0)
 		log_warning("diagnoser %s: %" PRIu64 " of its requests and findings were refused, the first a %s",
