@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Tail drops: a port counted packets that found its queue full, and a slow step that passes it sent packets again. The
- * queue has no other bound in its class: those that filled it with their packets beside the step's are the culprits.
+ * queue has no other bound in its class: those that filled it with their packets beside the step's are the culprits. Packets
+ * of a class with PFC find no queue full: PFC is off for the class, or the class map is wrong, and the evidence says which.
  */
 #include "common/array.h"
 #include "diag/vedrfolnir/cause/drops.h"
 
-enum { CLAUSE_FULL, CLAUSE_FILLED = CLAUSE_FULL + DROPS_CLAUSES };
+enum { CLAUSE_FULL, CLAUSE_FILLED = CLAUSE_FULL + DROPS_CLAUSES, CLAUSE_LOSSY, CLAUSE_MAPPED };
 
 static const char *const clauses[] = {
 	[CLAUSE_FULL] = DROPS_CLAUSE("packets that found its queue full"),
 	[CLAUSE_FILLED] = "; {flows} filled it",
+	[CLAUSE_LOSSY] =
+		("; nothing was paused before: no switch reports PFC for the class of this data (switch.pfc.enabled, "
+		 "switch.pfc.priorities)"),
+	[CLAUSE_MAPPED] =
+		("; nothing was paused before: the data has PFC in the class that it is sent in, and is in one without "
+		 "PFC there (switch.class_map, switch.pfc.priorities)"),
 };
 
 static const struct prov_port *
@@ -38,6 +45,39 @@ add_dropped(struct cause_set *set, uint32_t step, struct cause_finding *finding)
 		    row->last_ps >= s->start_ps && flow != EV_NONE && flow != s->flow && !ev->flows[flow].collective)
 			cause_flow(set, finding, flow, (double)row->packets);
 	}
+}
+
+/* Did a port drop for want of room a packet of a scheduled flow in this class? */
+static bool
+dropped_class(const struct evidence *ev, uint32_t port, const struct run_step *s, uint8_t prio)
+{
+	bool dropped = false;
+
+	for (uint32_t i = 0; i < ev->drops.count && !dropped; i++) {
+		const struct rec_drop_row *row = EV_AT(ev->drops, struct rec_drop_row, i);
+		uint32_t flow = evidence_flow(ev, &row->last);
+
+		dropped = row->reason == REC_DROP_QUEUE_FULL && evidence_port(ev, row->hdr.node, row->port) == port &&
+			  row->first_ps <= s->end_ps && row->last_ps >= s->start_ps && flow != EV_NONE &&
+			  ev->flows[flow].prio == prio && evidence_crosses(ev, flow, port);
+	}
+	return dropped;
+}
+
+/*
+ * A class with PFC waits for room at its ingress: its packets find no queue full. Either no switch reports PFC for the
+ * class that the hosts send in, or some do, and at this port the packets are in another.
+ */
+static void
+add_class(const struct cause_input *in, uint32_t step, struct cause_finding *finding)
+{
+	const struct run_step *s = &in->steps[step];
+	struct finding_evidence *evidence = &finding->out.evidence;
+	uint8_t prio = in->ev->flows[s->flow].prio;
+
+	if (evidence->step == step && evidence->nclauses < FINDING_CLAUSES &&
+	    dropped_class(in->ev, finding->out.root_port, s, prio))
+		evidence->clauses[evidence->nclauses++] = prio == 0 ? CLAUSE_LOSSY : CLAUSE_MAPPED;
 }
 
 /* Others' packets that passed the port while the step's flow was there fill its queue, in proportion. */
@@ -71,8 +111,10 @@ look(struct cause_set *set, uint32_t step)
 	if (!set->in->steps[step].slow || !drops_sent_again(set->in, step) ||
 	    !drops_add(set, step, REC_DROP_QUEUE_FULL, CLAUSE_FULL))
 		return;
-	for (uint32_t i = first; i < set->count; i++)
+	for (uint32_t i = first; i < set->count; i++) {
 		add_fillers(set, step, &set->findings[i]);
+		add_class(set->in, step, &set->findings[i]);
+	}
 }
 
 const struct cause cause_tail_drop = {

@@ -66,6 +66,16 @@ flows = ( {flows} );""", rate="25Gbps")
     check(found and {f["root"] for f in found} == {"s:2"}, "tail drops, at the port", run.findings())
     check(all(f["flows"] and not f["fault"] for f in found), "with who filled it; a load, no fault", found)
     check(not run.findings("packet-loss") and not run.findings("blackhole"), "and nothing else lost them", run.findings())
+    check(all("no switch reports PFC" in f["evidence"] for f in found), "nothing was paused: its class has no PFC", found)
+
+
+def a_wrong_class_map():
+    """Switches put the data of a class with PFC into one without: its queues drop, and the map is named."""
+    run = rocelab(scenario_file("""topology = { kind = "leaf-spine"; leaves = 2; spines = 2; hosts_per_leaf = 4; rate = "100Gbps"; };
+collectives = ( { op = "alltoall"; algorithm = "linear"; bytes = "4MB"; } );
+switch = { class_map = [ "24:5" ]; };"""))
+    found = run.findings("tail-drop")
+    check(found and "switch.class_map" in found[0]["evidence"], "the class map is named", run.findings())
 
 
 def a_cable_below_its_line_rate():
@@ -81,3 +91,4 @@ a_nic_below_its_line_rate()
 a_timer_below_the_round_trip()
 slowed_by_a_crowd()
 full_queues()
+a_wrong_class_map()
