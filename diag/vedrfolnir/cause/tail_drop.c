@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Tail drops: a port counted packets that found its queue full, and a slow step that passes it sent packets again. The
- * queue has no other bound in its class: those that filled it with their packets beside the step's are the culprits. Packets
- * of a class with PFC find no queue full: PFC is off for the class, or the class map is wrong, and the evidence says which.
+ * queue has no other bound in its class: those that filled it with their packets beside the step's are the culprits.
+ * Packets of a class with PFC find no queue full: PFC is off for the class, or the class map is wrong, and the evidence
+ * says which.
  */
 #include "common/array.h"
 #include "diag/vedrfolnir/cause/drops.h"

@@ -199,11 +199,9 @@ static void
 test_traceroutes_end_at_a_switch(void **state)
 {
 	const struct counts less = { .sent = 500, .sw2 = 500, .sw6 = 480, .sw3 = 480 };
-	const struct rec_pingmesh mesh = { .time_factor_ppm = 1000,
-					   .timeout_ps = MS,
-					   .upload_ps = 5 * MS,
-					   .period_ps = 20 * MS,
-					   .pinglist_ps = MS };
+	const struct rec_pingmesh mesh = {
+		.time_factor_ppm = 1000, .timeout_ps = MS, .upload_ps = 5 * MS, .period_ps = 20 * MS, .pinglist_ps = MS
+	};
 
 	for (uint32_t traces = 0; traces <= 20; traces += 20) {
 		struct rec_probe_hop hop = { .tuple = F17, .hop = 2, .at = SW6, .sent_ps = 42 * MS };
