@@ -23,14 +23,15 @@
 	    "ACKs later than on the idle path, with the window full or all sent")                                          \
 	ROW(LEDGER_PAUSED, 6, "paused", paused_ps, "paused by PFC", "the peer of its NIC paused its class")                \
 	ROW(LEDGER_NAK, 7, "nak", nak_ps, "frames sent again after NAKs",                                                  \
-	    "frames sent again after NAKs or ACKs that showed a loss")                                                     \
+	    "frames sent again after NAKs or ACKs that showed a loss, and the wait for these where all "                   \
+	    "was sent")                                                                                                    \
 	ROW(LEDGER_TIMEOUT, 8, "timeout", timeout_ps, "retransmission timeouts, frames sent again",                        \
 	    "without an ACK until a retransmission timeout, and the frames sent again after it")                           \
 	ROW(LEDGER_EARLY, 9, "early", early_ps, "timer below the round trip, frames sent again",                           \
 	    "frames sent again after a timeout, where an ACK of the first copy arrived after all: the timer was too "      \
 	    "short")                                                                                                       \
 	ROW(LEDGER_REORDERED, 10, "reordered", reordered_ps, "frames sent again that were overtaken",                      \
-	    "frames sent again that had only been overtaken")                                                              \
+	    "the same, where ACKs showed that the packets had only been overtaken")                                        \
 	ROW(LEDGER_NIC, 11, "nic", nic_ps, "NIC below its line rate, or stopped",                                          \
 	    "its NIC did not send at its line's rate, or stood still")                                                     \
 	ROW(LEDGER_PEER, 12, "peer", peer_ps, "receiver not ready (RNR NAK)",                                              \

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "common/array.h"
 #include "common/minmax.h"
@@ -23,6 +24,7 @@ struct ledger {
 	uint8_t again;               /* enum ledger_entry of frames sent again */
 	bool once;                   /* what is sent again was sent once: an early ACK is the first copy's */
 	bool early;                  /* some of what was sent again since had arrived */
+	bool full;                   /* the wait stood_ps was for room in the window: not all had been sent */
 	bool on;
 };
 
@@ -36,6 +38,14 @@ ledger_begin(struct ledger *l, uint64_t there_ps, uint64_t back_ps, uint64_t slo
 			      .slow_seen_ps = slow_ps,
 			      .again = LEDGER_NAK,
 			      .on = l->on };
+}
+
+/* Another message becomes the oldest: the time from now on is its own. */
+static inline void
+ledger_next(struct ledger *l)
+{
+	memset(l->ps, 0, sizeof(l->ps));
+	l->trial_ps = l->stood_ps = 0;
 }
 
 /* The time up to to_ps that has no entry yet. */
@@ -59,14 +69,15 @@ ledger_closed(struct ledger *l, uint64_t rtt_ps, uint64_t to_ps)
 	ledger_charge(l, LEDGER_LATE, to_ps);
 }
 
-/* The same behind the message's last frame, which took frame_ps on the wire. */
+/* The same behind the message's last frame, which took frame_ps on the wire. The idle path counts once. */
 static inline void
 ledger_tail(struct ledger *l, uint64_t frame_ps, uint64_t to_ps)
 {
-	uint64_t there_ps = l->there_ps - min_u64(l->there_ps, frame_ps);
+	uint64_t there_ps = l->there_ps - min_u64(l->there_ps, frame_ps + l->ps[LEDGER_THERE]);
+	uint64_t back_ps = l->back_ps - min_u64(l->back_ps, l->ps[LEDGER_BACK]);
 
 	ledger_charge(l, LEDGER_THERE, min_u64(to_ps, l->until_ps + there_ps));
-	ledger_charge(l, LEDGER_BACK, min_u64(to_ps, l->until_ps + l->back_ps));
+	ledger_charge(l, LEDGER_BACK, min_u64(to_ps, l->until_ps + back_ps));
 	ledger_charge(l, LEDGER_LATE, to_ps);
 }
 
@@ -125,22 +136,34 @@ ledger_give_back(struct ledger *l, uint64_t ps)
 	}
 }
 
-/* A gap was no loss, but an overtaking: all that is sent again since is. */
+/* A gap was no loss, but an overtaking: so was the wait before, and all that is sent again since. */
 static inline void
 ledger_overtaken(struct ledger *l)
 {
 	ledger_spurious(l, LEDGER_REORDERED, l->trial_ps);
+	l->ps[l->again] -= l->stood_ps;
+	l->ps[LEDGER_REORDERED] += l->stood_ps;
+	l->stood_ps = 0;
 	l->again = LEDGER_REORDERED;
 }
 
-/* Nothing was lost before a timeout: the sender waited for an ACK that was late, as it would have without the timer. */
+/*
+ * Nothing was lost before a timeout: the sender waited for an ACK that was late, as it would have without the timer.
+ * @param frame_ps  of the message's last frame
+ */
 static inline void
-ledger_waited(struct ledger *l)
+ledger_waited(struct ledger *l, uint64_t frame_ps)
 {
-	uint64_t window_ps = min_u64(l->stood_ps, l->there_ps + l->back_ps);
+	uint64_t until_ps = l->until_ps, stood_ps = l->stood_ps;
 
-	l->ps[l->again] -= l->stood_ps;
-	l->ps[LEDGER_WINDOW] += window_ps;
-	l->ps[LEDGER_LATE] += l->stood_ps - window_ps;
+	l->ps[l->again] -= stood_ps;
+	l->until_ps = 0;
+	if (l->full) {
+		ledger_charge(l, LEDGER_WINDOW, min_u64(stood_ps, l->there_ps + l->back_ps));
+		ledger_charge(l, LEDGER_LATE, stood_ps);
+	} else {
+		ledger_tail(l, frame_ps, stood_ps);
+	}
+	l->until_ps = until_ps;
 	l->stood_ps = 0;
 }

@@ -19,7 +19,7 @@ static void apply_rate(struct rc_send *s, const struct roce_params *params, uint
 
 static void rc_messages_load(struct rc_send *s);
 static void close_ledger(struct rc_send *s, const struct roce_params *params, uint64_t now_ps);
-static void charge_closed(const struct rc_send *s, struct ledger *ledger, uint64_t to_ps);
+static uint64_t frame_ps(const struct rc_send *s, const struct roce_params *params, uint32_t frame_bytes);
 static uint64_t rc_messages_byte(const struct rc_send *s, const struct roce_params *params, uint32_t seq);
 
 uint32_t
@@ -210,6 +210,7 @@ bool
 rc_send_nak(struct rc_send *s, const struct roce_params *params, uint32_t psn, uint64_t now_ps)
 {
 	int32_t acked = psn_diff(psn, s->una);
+	enum rc_send_wait wait = rc_send_waits(s);
 	uint64_t rtt_ps;
 	bool advanced;
 
@@ -217,8 +218,7 @@ rc_send_nak(struct rc_send *s, const struct roce_params *params, uint32_t psn, u
 		return false; /* stale: repaired since, or of no packet we sent */
 	s->naks++;
 	advanced = rc_send_ack(s, params, psn - 1, now_ps, &rtt_ps);
-	ledger_closed(&s->ledger, s->last_rtt_ps, now_ps);
-	ledger_lost(&s->ledger, LEDGER_NAK, true);
+	rc_send_account_loss(s, wait, LEDGER_NAK, now_ps);
 	go_back(s, now_ps);
 	rc_messages_at(s, s->cursor)->naks++; /* the one with the missing packet */
 	rc_send_lost(s, params, CC_LOSS_NAK, now_ps);
@@ -229,6 +229,7 @@ bool
 rc_send_rnr(struct rc_send *s, const struct roce_params *params, uint32_t psn, uint64_t now_ps)
 {
 	int32_t acked = psn_diff(psn, s->una);
+	enum rc_send_wait wait = rc_send_waits(s);
 	uint64_t rtt_ps;
 
 	if (acked < 0 || (uint32_t)acked >= s->max - s->una)
@@ -237,8 +238,7 @@ rc_send_rnr(struct rc_send *s, const struct roce_params *params, uint32_t psn, u
 	rc_send_ack(s, params, psn - 1, now_ps, &rtt_ps);
 	if (params->rnr_retry != ROCE_RNR_UNLIMITED && s->rnr_retries++ >= params->rnr_retry)
 		return false;
-	ledger_closed(&s->ledger, s->last_rtt_ps, now_ps);
-	ledger_lost(&s->ledger, LEDGER_PEER, true);
+	rc_send_account_loss(s, wait, LEDGER_PEER, now_ps);
 	ledger_charge_again(&s->ledger, now_ps + params->rnr_delay_ps);
 	go_back(s, now_ps + params->rnr_delay_ps);
 	s->next_ps = s->rnr_until_ps = now_ps + params->rnr_delay_ps;
@@ -454,7 +454,7 @@ rc_send_flush(struct rc_send *s, const struct roce_params *params, uint64_t now_
 	if (s->head == s->tail)
 		return false;
 	if (s->ledger.on)
-		charge_closed(s, &s->ledger, now_ps);
+		rc_send_account_idle(s, params, &s->ledger, now_ps);
 	*acked_bytes = rc_send_acked_bytes(s, params);
 	take_oldest(s, params, now_ps, post, times);
 	return true;
@@ -556,7 +556,7 @@ forget_message(struct rc_send *s)
 	s->rtt = (struct rtt_sum){ 0 };
 	s->waited_ps = 0;
 	if (s->ledger.on)
-		memset(s->ledger.ps, 0, sizeof(s->ledger.ps));
+		ledger_next(&s->ledger);
 }
 
 /* The ledger of the oldest message. */
@@ -637,6 +637,27 @@ rc_send_account(const struct rc_send *s, struct ledger *ledger, uint64_t ready_p
 	charge_closed(s, ledger, min_u64(ready_ps, now_ps));
 }
 
+void
+rc_send_account_idle(const struct rc_send *s, const struct roce_params *params, struct ledger *ledger, uint64_t now_ps)
+{
+	if (s->head == s->tail)
+		return;
+	if (rc_send_waits(s) == RC_SEND_ACKS)
+		ledger_tail(ledger, frame_ps(s, params, rc_messages_at(s, s->head)->last_frame_bytes), now_ps);
+	else
+		rc_send_account(s, ledger, now_ps, now_ps);
+}
+
+void
+rc_send_account_loss(struct rc_send *s, enum rc_send_wait wait, enum ledger_entry reason, uint64_t now_ps)
+{
+	if (wait == RC_SEND_ROOM)
+		charge_closed(s, &s->ledger, now_ps);
+	ledger_lost(&s->ledger, reason, true);
+	if (wait == RC_SEND_ACKS)
+		ledger_charge_again(&s->ledger, now_ps);
+}
+
 /*
  * The message is acknowledged. A frame that still leaves was sent again for nothing, and is the port's time alone, as are
  * frames of others that it waits for.
@@ -656,9 +677,12 @@ close_ledger(struct rc_send *s, const struct roce_params *params, uint64_t now_p
 void
 rc_send_stalled(struct rc_send *s, uint64_t now_ps)
 {
+	enum rc_send_wait wait = rc_send_waits(s);
 	struct ledger *l = &s->ledger;
 
-	charge_closed(s, &s->ledger, min_u64(s->rto_base_ps, now_ps));
+	if (wait == RC_SEND_ROOM)
+		charge_closed(s, l, min_u64(s->rto_base_ps, now_ps));
+	l->full = wait == RC_SEND_ROOM;
 	if (s->retries == 0)
 		l->first_ps = s->rto_base_ps;
 	/*
@@ -668,11 +692,12 @@ rc_send_stalled(struct rc_send *s, uint64_t now_ps)
 	if (s->retries == 0 ? l->again != LEDGER_TIMEOUT || !l->early
 			    : !l->once || now_ps - l->first_ps >= l->there_ps + l->back_ps)
 		ledger_lost(l, LEDGER_TIMEOUT, s->retries == 0);
-	ledger_charge_again(&s->ledger, now_ps);
+	if (wait != RC_SEND_PORT)
+		ledger_charge_again(l, now_ps);
 }
 
 void
-rc_send_ack_again(struct rc_send *s, uint32_t seq, uint64_t now_ps)
+rc_send_ack_again(struct rc_send *s, const struct roce_params *params, uint32_t seq, uint64_t now_ps)
 {
 	uint64_t base_ps = s->ledger.there_ps + s->ledger.back_ps;
 	bool again = (int32_t)(seq - s->nxt) < 0, full = seq + 1 != s->ack_end;
@@ -680,15 +705,14 @@ rc_send_ack_again(struct rc_send *s, uint32_t seq, uint64_t now_ps)
 	double share = again ? (double)(seq + 1 - s->una) / (double)(resent - s->una) : 1;
 	struct ledger *l = &s->ledger;
 
-	if (!l->once || l->trial_ps + l->stood_ps == 0 ||
-	    (again && (!full || now_ps - s->sent_ps[seq & s->sent_mask] >= base_ps)))
+	if (!l->once || (again && (!full || now_ps - s->sent_ps[seq & s->sent_mask] >= base_ps)))
 		return;
 	if (l->again == LEDGER_NAK)
 		ledger_overtaken(l);
-	if (l->again != LEDGER_TIMEOUT)
+	if (l->again != LEDGER_TIMEOUT || l->trial_ps + l->stood_ps == 0)
 		return;
 	/* others behind may be lost: a duplicate made the receiver acknowledge what it had gathered for one ACK */
 	ledger_spurious(l, LEDGER_EARLY, (uint64_t)(share * (double)l->trial_ps));
 	if (seq + 1 == s->sample_from)
-		ledger_waited(l);
+		ledger_waited(l, frame_ps(s, params, rc_messages_at(s, s->head)->last_frame_bytes));
 }

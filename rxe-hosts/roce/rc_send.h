@@ -128,6 +128,21 @@ rc_send_ready(const struct rc_send *s)
 	return s->nxt != s->msg_end && s->nxt_byte - s->una_byte < s->window_bytes && s->nxt - s->una <= s->sent_most;
 }
 
+/* What a QP waits for between its frames. */
+enum rc_send_wait {
+	RC_SEND_PORT, /* its pacing, or its NIC */
+	RC_SEND_ROOM, /* room in its window */
+	RC_SEND_ACKS, /* all is sent */
+};
+
+static inline enum rc_send_wait
+rc_send_waits(const struct rc_send *s)
+{
+	if (s->nxt == s->msg_end)
+		return RC_SEND_ACKS;
+	return rc_send_ready(s) ? RC_SEND_PORT : RC_SEND_ROOM;
+}
+
 /* Something was sent and is not acknowledged. */
 static inline bool
 rc_send_outstanding(const struct rc_send *s)
@@ -195,7 +210,7 @@ rc_send_next(struct rc_send *s, const struct roce_params *params, uint64_t now_p
 }
 
 /* The same for packets that were sent twice, or are to be: whether what was taken for lost had arrived after all. */
-void rc_send_ack_again(struct rc_send *s, uint32_t seq, uint64_t now_ps);
+void rc_send_ack_again(struct rc_send *s, const struct roce_params *params, uint32_t seq, uint64_t now_ps);
 
 /* The rest of rc_send_ack() for ACKs that end a message, or overtake packets about to be sent again. */
 void rc_send_ack_far(struct rc_send *s, const struct roce_params *params, uint32_t una);
@@ -217,7 +232,7 @@ rc_send_ack(struct rc_send *s, const struct roce_params *params, uint32_t psn, u
 	if (__builtin_expect((int32_t)(una - 1 - s->sample_from) >= 0, 1))
 		rtt_sum_add(&s->rtt, *rtt_ps = s->last_rtt_ps = now_ps - s->sent_ps[(una - 1) & s->sent_mask]);
 	else
-		rc_send_ack_again(s, una - 1, now_ps);
+		rc_send_ack_again(s, params, una - 1, now_ps);
 	s->rto_base_ps = now_ps;
 	s->retries = 0;
 	s->rnr_retries = 0;
@@ -292,6 +307,14 @@ struct send_times rc_send_times(const struct rc_send *s, const struct roce_param
  * window was full. What is left up to now_ps is its NIC's.
  */
 void rc_send_account(const struct rc_send *s, struct ledger *ledger, uint64_t ready_ps, uint64_t now_ps);
+/* The same of a QP that is not ready, all of the time: its window is full, or it has sent all and waits for ACKs. */
+void rc_send_account_idle(const struct rc_send *s, const struct roce_params *params, struct ledger *ledger,
+			  uint64_t now_ps);
+/*
+ * Packets are to be sent again, for this reason, and had been sent once. What the QP waited for until now_ps: where all had
+ * been sent, the loss alone made it wait.
+ */
+void rc_send_account_loss(struct rc_send *s, enum rc_send_wait wait, enum ledger_entry reason, uint64_t now_ps);
 /* A timeout: no ACK since rto_base_ps. Before go-back, and before retries counts it. */
 void rc_send_stalled(struct rc_send *s, uint64_t now_ps);
 /* After this time a packet was marked as lost, by time alone. */

@@ -266,6 +266,8 @@ note_again(struct rc_send *s, const struct roce_params *params, uint32_t seq)
 	}
 	again->sent_ps = 0;
 	ledger_spurious(&s->ledger, s->ledger.again == LEDGER_TIMEOUT ? LEDGER_EARLY : LEDGER_REORDERED, s->gap_ps);
+	if (s->ledger.again == LEDGER_NAK && s->ledger.trial_ps == 0)
+		ledger_overtaken(&s->ledger);
 	widen(s, params, again->late_ps);
 }
 
@@ -290,7 +292,7 @@ judge(struct rc_send *s, const struct roce_params *params, uint64_t now_ps)
 	s->sel->judge_ps = min_u64(oldest_ps, now_ps) + after_ps;
 	if (s->sel->nlost == nlost)
 		return;
-	ledger_lost(&s->ledger, LEDGER_NAK, true);
+	rc_send_account_loss(s, rc_send_waits(s), LEDGER_NAK, now_ps);
 	if (!s->sel->recovering) {
 		s->sel->recovering = true;
 		s->sel->recovery = s->max;
@@ -498,10 +500,10 @@ retry(struct rc_send *s, const struct roce_params *params, uint64_t now_ps)
 }
 
 static void
-lose_late(struct rc_send *s, const struct roce_params *params, uint64_t horizon_ps)
+lose_late(struct rc_send *s, const struct roce_params *params, uint64_t waited_ps, uint64_t now_ps)
 {
-	ledger_lost(&s->ledger, LEDGER_TIMEOUT, true);
-	sel_lose_until(s, params, horizon_ps);
+	rc_send_account_loss(s, rc_send_waits(s), LEDGER_TIMEOUT, now_ps);
+	sel_lose_until(s, params, now_ps - waited_ps);
 }
 
 static bool
@@ -518,7 +520,7 @@ timeout(struct rc_send *s, const struct roce_params *params, uint64_t now_ps)
 	if (now_ps - s->rto_base_ps >= waited_ps)
 		alive = retry(s, params, now_ps);
 	else
-		lose_late(s, params, now_ps - waited_ps); /* fixed: others were acknowledged */
+		lose_late(s, params, waited_ps, now_ps); /* fixed: others were acknowledged */
 	if (!alive)
 		return false;
 	sel_aim(s);

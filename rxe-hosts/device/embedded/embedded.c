@@ -421,6 +421,8 @@ post_send(struct device *dev, uint32_t flow, const struct send_wr *wr)
 	if (qp->rc.region != NULL &&
 	    (wr->local_offset > host->region_bytes || wr->bytes > host->region_bytes - wr->local_offset))
 		return -EINVAL;
+	if (qp->rc.ledger.on && rc_send_waits(&qp->rc) == RC_SEND_ACKS)
+		rc_send_account_idle(&qp->rc, &host->params, &qp->rc.ledger, host->now_ps);
 	rc = rc_send_post(&qp->rc, &host->params, &work);
 	if (rc != 0)
 		return rc;
@@ -464,7 +466,7 @@ ledger_now(const struct host *host, const struct send_qp *qp)
 	if (!ledger.on || qp->rc.error)
 		return ledger;
 	if (!rc_send_ready(&qp->rc)) {
-		rc_send_account(&qp->rc, &ledger, host->now_ps, host->now_ps);
+		rc_send_account_idle(&qp->rc, &host->params, &ledger, host->now_ps);
 		return ledger;
 	}
 	nic_account(nic, qp, &ledger, min_u64(since_ps, host->now_ps));

@@ -161,8 +161,8 @@ a_window_cut_by_congestion_control_paces(void **state)
 }
 
 /*
- * The last two frames are sent again. A packet that was only overtaken is acknowledged sooner than its second copy can
- * be.
+ * The last two frames are sent again: had none been lost, the sender would have waited for their ACKs alone. A packet that
+ * was only overtaken is acknowledged sooner than its second copy can be.
  */
 static void
 frames_are_sent_again_after_a_nak(void **state)
@@ -177,10 +177,9 @@ frames_are_sent_again_after_a_nak(void **state)
 
 		begin("none");
 		leave_all(4);
+		again_ps = s.ledger.until_ps;
 		now_ps = s.sent_ps[1] + RTT_PS;
-		expected[LEDGER_WINDOW] = now_ps - s.ledger.until_ps;
 		rc_send_nak(&s, &params, 2, now_ps);
-		again_ps = now_ps;
 		leave_all(2);
 		again_ps = now_ps - again_ps;
 		acknowledge(2, s.sent_ps[2] + cases[i].ack_ps);
@@ -188,6 +187,63 @@ frames_are_sent_again_after_a_nak(void **state)
 		expected[cases[i].entry] = again_ps;
 		ends_with(expected);
 	}
+}
+
+/* A packet that was only overtaken is acknowledged before it is sent again: the last frame alone is. */
+static void
+overtaken_packets_are_acknowledged_first(void **state)
+{
+	uint64_t again_ps;
+
+	begin("none");
+	leave_all(4);
+	again_ps = s.ledger.until_ps;
+	now_ps = s.sent_ps[3] + RTT_PS;
+	rc_send_nak(&s, &params, 2, now_ps);
+	acknowledge(2, now_ps);
+	leave_all(1);
+	again_ps = now_ps - again_ps;
+	acknowledge(3, s.sent_ps[3] + RTT_PS);
+	ends_with((uint64_t[LEDGER_ENTRIES]){ [LEDGER_REORDERED] = again_ps });
+}
+
+/* A NAK that arrives while a frame leaves makes no one wait: frames sent again cost their time alone. */
+static void
+an_overtaking_is_seen_while_frames_leave(void **state)
+{
+	uint64_t again_ps;
+
+	begin("none");
+	leave_all(3);
+	rc_send_nak(&s, &params, 1, now_ps - line_ps / 2);
+	acknowledge(1, now_ps - line_ps / 4);
+	again_ps = now_ps = s.ledger.until_ps;
+	leave_all(1);
+	again_ps = now_ps - again_ps;
+	leave_all(1);
+	acknowledge(3, s.sent_ps[3] + RTT_PS);
+	ends_with((uint64_t[LEDGER_ENTRIES]){ [LEDGER_REORDERED] = again_ps });
+}
+
+/* Behind a full window the sender had waited in any case, as long as on an idle path. */
+static void
+a_full_window_precedes_a_nak(void **state)
+{
+	uint64_t closed_ps, again_ps;
+
+	begin("2KiB");
+	leave_all(2);
+	closed_ps = s.sent_ps[0] + RTT_PS - now_ps;
+	again_ps = now_ps = s.sent_ps[0] + RTT_PS;
+	rc_send_nak(&s, &params, 1, now_ps);
+	leave(0);
+	again_ps = now_ps - again_ps;
+	leave(0);
+	closed_ps += s.sent_ps[1] + RTT_PS - now_ps;
+	acknowledge(1, s.sent_ps[1] + RTT_PS);
+	leave(now_ps);
+	acknowledge(3, s.sent_ps[3] + RTT_PS);
+	ends_with((uint64_t[LEDGER_ENTRIES]){ [LEDGER_WINDOW] = closed_ps, [LEDGER_NAK] = again_ps });
 }
 
 /*
@@ -198,50 +254,91 @@ static void
 the_sender_stands_until_a_timeout(void **state)
 {
 	static const struct {
-		uint32_t sent, early; /* frames before the timeout; of these, with an early ACK */
-	} cases[] = { { 4, 0 }, { 4, 1 }, { 3, 2 }, { 3, 3 } };
+		const char *window;   /* of the frames before the timeout, unless all are sent */
+		uint32_t sent, early; /* of these, with an early ACK */
+	} cases[] = { { "none", 4, 0 }, { "none", 4, 1 }, { "3KiB", 3, 2 }, { "3KiB", 3, 3 } };
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		uint64_t expected[LEDGER_ENTRIES] = { 0 }, stands_ps, again_ps;
-		bool all = cases[i].early == cases[i].sent;
+		uint32_t sent = cases[i].sent, early = cases[i].early;
+		bool all = early == sent;
 
-		begin("none");
-		leave_all(cases[i].sent);
+		begin(cases[i].window);
+		leave_all(sent);
 		stands_ps = s.ledger.until_ps;
 		now_ps = rc_send_deadline(&s, &params);
 		assert_true(rc_send_timeout(&s, &params, now_ps));
 		stands_ps = now_ps - stands_ps;
 		again_ps = now_ps;
-		leave_all(cases[i].sent);
+		leave_all(sent);
 		again_ps = now_ps - again_ps;
-		leave_all(4 - cases[i].sent);
-		expected[LEDGER_EARLY] = (uint64_t)((double)cases[i].early / (double)cases[i].sent * (double)again_ps);
+		expected[LEDGER_EARLY] = (uint64_t)((double)early / (double)sent * (double)again_ps);
 		expected[LEDGER_TIMEOUT] = again_ps - expected[LEDGER_EARLY] + (all ? 0 : stands_ps);
 		expected[LEDGER_WINDOW] = all ? RTT_PS : 0;
 		expected[LEDGER_LATE] = all ? stands_ps - RTT_PS : 0;
-		if (cases[i].early != 0)
-			acknowledge(cases[i].early - 1, s.sent_ps[cases[i].early - 1] + RTT_PS / 2);
+		if (early != 0)
+			acknowledge(early - 1, s.ledger.until_ps);
+		leave_all(4 - sent);
 		acknowledge(3, s.sent_ps[3] + RTT_PS);
 		ends_with(expected);
 	}
 }
 
+/* All had been sent, and had arrived: the sender waited for the last ACK, as long as it takes and as it was late. */
+static void
+all_has_arrived_before_a_timeout(void **state)
+{
+	uint64_t stands_ps, again_ps, frame_ps;
+
+	begin("none");
+	leave_all(4);
+	frame_ps = s.ledger.until_ps - s.sent_ps[3];
+	stands_ps = s.ledger.until_ps;
+	now_ps = rc_send_deadline(&s, &params);
+	assert_true(rc_send_timeout(&s, &params, now_ps));
+	stands_ps = now_ps - stands_ps;
+	again_ps = now_ps;
+	leave_all(3);
+	again_ps = now_ps - again_ps;
+	acknowledge(2, now_ps);
+	acknowledge(3, now_ps + line_ps);
+	ends_with((uint64_t[LEDGER_ENTRIES]){
+		[LEDGER_EARLY] = again_ps, [LEDGER_LATE] = stands_ps - (RTT_PS - frame_ps) + line_ps });
+	assert_int_equal(sent_times.ledger_ps[LEDGER_THERE] + sent_times.ledger_ps[LEDGER_BACK], RTT_PS - frame_ps);
+}
+
+/* Another message is posted behind one that was sent. */
+static void
+no_window_is_full_without_one(void **state)
+{
+	struct ledger copy;
+
+	begin("none");
+	leave_all(4);
+	now_ps += 2 * RTT_PS;
+	copy = s.ledger;
+	rc_send_account_idle(&s, &params, &copy, now_ps);
+	assert_int_equal(copy.ps[LEDGER_WINDOW], 0);
+	assert_int_equal(copy.ps[LEDGER_BACK], BACK_PS);
+	assert_int_equal(copy.until_ps, now_ps);
+	teardown(NULL);
+}
+
 static void
 a_receiver_is_not_ready(void **state)
 {
-	uint64_t stands_ps, waits_ps;
+	uint64_t waits_ps;
 
 	begin("none");
 	leave_all(4);
 	now_ps = s.sent_ps[0] + RTT_PS;
-	stands_ps = now_ps - s.ledger.until_ps;
-	waits_ps = now_ps;
+	waits_ps = s.ledger.until_ps;
 	assert_true(rc_send_rnr(&s, &params, 0, now_ps));
 	now_ps = s.next_ps;
 	leave_all(4);
 	waits_ps = now_ps - waits_ps;
 	acknowledge(3, s.sent_ps[3] + RTT_PS);
-	ends_with((uint64_t[LEDGER_ENTRIES]){ [LEDGER_PEER] = waits_ps, [LEDGER_WINDOW] = stands_ps });
+	ends_with((uint64_t[LEDGER_ENTRIES]){ [LEDGER_PEER] = waits_ps });
 }
 
 /*
@@ -279,7 +376,7 @@ add_up_to_now(bool failed)
 		rc_send_fail(&s);
 		assert_true(rc_send_flush(&s, &params, now_ps, &lost, &sent_times, &acked));
 	} else {
-		rc_send_account(&s, &copy, now_ps, now_ps);
+		rc_send_account_idle(&s, &params, &copy, now_ps);
 		sent_times = rc_send_times(&s, &params, &copy, now_ps);
 	}
 	for (uint32_t i = 0; i < LEDGER_ENTRIES; i++)
@@ -336,7 +433,12 @@ UNIT_TEST(ledger)
 		cmocka_unit_test(a_window_is_full_and_acks_are_late),
 		cmocka_unit_test(a_window_cut_by_congestion_control_paces),
 		cmocka_unit_test(frames_are_sent_again_after_a_nak),
+		cmocka_unit_test(overtaken_packets_are_acknowledged_first),
+		cmocka_unit_test(an_overtaking_is_seen_while_frames_leave),
+		cmocka_unit_test(a_full_window_precedes_a_nak),
 		cmocka_unit_test(the_sender_stands_until_a_timeout),
+		cmocka_unit_test(all_has_arrived_before_a_timeout),
+		cmocka_unit_test(no_window_is_full_without_one),
 		cmocka_unit_test(a_receiver_is_not_ready),
 		cmocka_unit_test(what_was_charged_beyond_the_end_goes_back),
 		cmocka_unit_test(a_frame_still_leaves),

@@ -119,6 +119,34 @@ a_lost_packet_is_sent_again_once_later_ones_arrived(void **state)
 	assert_int_equal(s.nxt, 0);
 }
 
+/* Packet 10 is lost, and all are sent when ACKs show it: the sender waited for that because of the loss alone. */
+static void
+a_loss_costs_the_wait_behind_the_last_packet(void **state)
+{
+	uint64_t end_ps, lost_ps = 0;
+
+	begin("none", SEL_ADAPTIVE, 0);
+	post_numbered(100 * 1024, 1);
+	ledger_begin(&s.ledger, BASE_RTT_PS / 2, BASE_RTT_PS / 2, 0, 0);
+	for (uint32_t i = 0; i < 100; i++)
+		next(s.next_ps);
+	s.ledger.until_ps = end_ps = s.next_ps;
+	for (uint32_t i = 0; i < 100 && s.nxt == 100; i++) {
+		lost_ps = s.sent_ps[i] + BASE_RTT_PS;
+		if (i != 10)
+			ack(i, i < 10 ? i + 1 : 10, lost_ps);
+	}
+	assert_int_equal(next(lost_ps).psn, 10);
+	assert_in_range(lost_ps, end_ps + US, end_ps + BASE_RTT_PS);
+	assert_int_equal(s.ledger.ps[LEDGER_NAK], lost_ps - end_ps + s.gap_ps);
+	assert_int_equal(s.ledger.ps[LEDGER_WINDOW], 0);
+	/* its second copy was not needed: nor was the wait */
+	ack(10, 100, lost_ps + US);
+	ack(10, 100, lost_ps + BASE_RTT_PS);
+	assert_int_equal(s.ledger.ps[LEDGER_REORDERED], lost_ps - end_ps + s.gap_ps);
+	assert_int_equal(s.ledger.ps[LEDGER_NAK], 0);
+}
+
 /* Of the last packets nothing follows: the oldest goes again by itself, and what its ACK shows goes behind. */
 static void
 the_last_packets_are_probed_for(void **state)
@@ -347,6 +375,7 @@ UNIT_TEST(selective)
 		cmocka_unit_test_teardown(what_an_ack_reports_is_acknowledged, end),
 		cmocka_unit_test_teardown(an_ack_makes_up_for_a_lost_one, end),
 		cmocka_unit_test_teardown(a_lost_packet_is_sent_again_once_later_ones_arrived, end),
+		cmocka_unit_test_teardown(a_loss_costs_the_wait_behind_the_last_packet, end),
 		cmocka_unit_test_teardown(the_last_packets_are_probed_for, end),
 		cmocka_unit_test_teardown(a_full_window_does_not_keep_the_probe_back, end),
 		cmocka_unit_test_teardown(an_ack_too_soon_is_of_the_first_time, end),
