@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/minmax.h"
 #include "diag/run/lateness.h"
 #include "diag/vedrfolnir/cause/cause.h"
 #include "diag/vedrfolnir/cause/drops.h"
@@ -276,17 +277,20 @@ put_loss(struct settling *s, uint32_t owner, const struct budget_claim *loss)
 }
 
 /*
- * How long a step stood still until its sender noticed a loss: until a timer ended, or the receiver was ready. Where a
- * timer ended, and all that was sent again had arrived before, ACKs were lost: they count as late in the ledger. Without a
- * ledger it is the time of one timer at least.
+ * How long a step stood still until its sender noticed a loss: until a timer ended, the receiver was ready, or a NAK or
+ * ACKs showed it behind the last frame: that entry has the frames sent again too. Where a timer ended, and all that was
+ * sent again had arrived before, ACKs were lost: they count as late in the ledger. Without a ledger it is the time of one
+ * timer at least.
  */
 static uint64_t
 stood_still_ps(const struct cause_input *in, uint32_t step)
 {
 	const struct run_step *s = &in->steps[step];
 	bool acks = s->waited_ns != 0 && evidence_ledger_ps(in->ev, step, LEDGER_EARLY) != 0;
-	uint64_t stood_ps =
-		evidence_ledger_ps(in->ev, step, LEDGER_TIMEOUT) + evidence_ledger_ps(in->ev, step, LEDGER_PEER);
+	double again_ps = s->retransmits * frame_ps(in, in->ev->flows[s->flow].src_port);
+	uint64_t nak_ps = evidence_ledger_ps(in->ev, step, LEDGER_NAK);
+	uint64_t stood_ps = evidence_ledger_ps(in->ev, step, LEDGER_TIMEOUT) +
+			    evidence_ledger_ps(in->ev, step, LEDGER_PEER) + nak_ps - min_u64(nak_ps, (uint64_t)again_ps);
 
 	if (stood_ps == 0 && !evidence_has_ledger(in->ev, step))
 		return acks ? evidence_ledger_ps(in->ev, step, LEDGER_LATE) : run_waited_ps(s);

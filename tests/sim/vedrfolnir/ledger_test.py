@@ -86,6 +86,29 @@ def a_cable_below_its_line_rate():
     check([f["root"] for f in found] == ["s:1"] and not run.findings("host-limited"), "a slow cable is named, not its NIC", run.findings())
 
 
+SPRAYED = """seed = 1;
+topology = { kind = "leaf-spine"; leaves = 4; spines = %d; hosts_per_leaf = 2; rate = "%s"; };
+load_balancing = { kind = "%s"; };
+"""
+
+
+def entries(run):
+    """Of the critical paths, the sums of their senders' entries."""
+    ledgers = [s["ledger"] for s in run.verdict["critical_path"]]
+    return {entry: sum(ledger[entry] for ledger in ledgers) for entry in ledgers[0]}
+
+
+def losses_beside_spraying():
+    """What a sender waits for behind its last packet is the loss's, however late that was known."""
+    run = rocelab(scenario_file(SPRAYED % (4, "100Gbps", "random") + '''host = { transport = "selective"; };
+collectives = ( { op = "allreduce"; algorithm = "ring"; bytes = "2MB"; ranks = [ "h[0,2,4,6,1,3,5,7]" ]; } );
+faults = ( { kind = "loss"; port = "s2:3"; rate = 0.05; } );'''))
+    check([f["root"] for f in run.findings("packet-loss")] == ["s2:3"], "the link that loses", run.findings())
+    explained(run, 0.8, "losses beside spraying")
+    check(entries(run)["window_ns"] == 0, "and no window is full where none is configured", entries(run))
+
+
+losses_beside_spraying()
 a_cable_below_its_line_rate()
 a_nic_below_its_line_rate()
 a_timer_below_the_round_trip()
