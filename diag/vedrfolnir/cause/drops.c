@@ -239,10 +239,10 @@ resent_early(const struct cause_input *in, uint32_t step)
 	for (int i = 0; i < LEDGER_ENTRIES; i++)
 		ps[i] = evidence_ledger_ps(in->ev, step, i);
 	/* A timer with room for round trips is early where a link or a switch held the packets: as if they were lost. */
-	if (ps[LEDGER_NAK] + ps[LEDGER_TIMEOUT] != 0 ||
+	if (ps[LEDGER_TIMEOUT] != 0 || (ps[LEDGER_NAK] != 0 && !passage_overtaken(in, step)) ||
 	    (ps[LEDGER_EARLY] != 0 && run_waited_ps(s) > ROCE_TIMER_ROUND_TRIPS * s->base_rtt_ps))
 		return false;
-	return ps[LEDGER_EARLY] + ps[LEDGER_REORDERED] + ps[LEDGER_PEER] != 0;
+	return ps[LEDGER_NAK] + ps[LEDGER_EARLY] + ps[LEDGER_REORDERED] + ps[LEDGER_PEER] != 0;
 }
 
 bool
@@ -670,6 +670,18 @@ passage_find(const struct cause_input *in, uint32_t step)
 	if (p.ended && p.out_of_sequence == 0 && !s->open && s->retransmits != 0 && p.duplicates >= s->retransmits)
 		p.node = nowhere;
 	return p;
+}
+
+bool
+passage_overtaken(const struct cause_input *in, uint32_t step)
+{
+	const struct run_step *s = &in->steps[step];
+	struct passage passage;
+
+	if (s->naks == 0 || evidence_ledger_ps(in->ev, step, LEDGER_TIMEOUT) != 0)
+		return false;
+	passage = passage_find(in, step);
+	return passage.ended && passage.duplicates >= s->naks;
 }
 
 /*

@@ -89,6 +89,12 @@ struct passage {
 struct passage passage_find(const struct cause_input *in, uint32_t step);
 
 /*
+ * Had the packets that NAKs made the step's sender send again arrived before, by the destination's count? A lost packet
+ * does not arrive twice. A sender with go-back-N cannot know where no ACK of the first copies arrives: behind the last one.
+ */
+bool passage_overtaken(const struct cause_input *in, uint32_t step);
+
+/*
  * Did the switch forward nothing for a while, or lose some packets that it should have forwarded? After a loss by
  * chance, others arrive behind the first, and no link misses as long a row.
  */

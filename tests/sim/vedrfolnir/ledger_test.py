@@ -98,6 +98,17 @@ def entries(run):
     return {entry: sum(ledger[entry] for ledger in ledgers) for entry in ledgers[0]}
 
 
+def overtaken_packets():
+    """The last packet of a message is short, and overtakes the one before: its receiver drops it, and no packet was lost."""
+    run = rocelab(scenario_file(SPRAYED % (3, "200Gbps", "round-robin") + '''collectives = ( { op = "alltoall";
+  algorithm = "pairwise"; bytes = "4MB"; } );'''))
+    found = run.findings()
+    check(found and {f["type"] for f in found} == {"reordering"}, "reordering, and nothing else", found)
+    network = run.verdict["network"]
+    check(network["unexplained_ns"] <= 0.05 * network["lost_ns"], "and all of the lost time is explained", network)
+    check(entries(run)["window_ns"] == 0, "and no window is full where none is configured", entries(run))
+
+
 def losses_beside_spraying():
     """What a sender waits for behind its last packet is the loss's, however late that was known."""
     run = rocelab(scenario_file(SPRAYED % (4, "100Gbps", "random") + '''host = { transport = "selective"; };
@@ -108,6 +119,7 @@ faults = ( { kind = "loss"; port = "s2:3"; rate = 0.05; } );'''))
     check(entries(run)["window_ns"] == 0, "and no window is full where none is configured", entries(run))
 
 
+overtaken_packets()
 losses_beside_spraying()
 a_cable_below_its_line_rate()
 a_nic_below_its_line_rate()

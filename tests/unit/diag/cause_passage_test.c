@@ -357,6 +357,49 @@ test_time_alone_shows_no_loss(void **state)
 	}
 }
 
+/*
+ * Two NAKs made 17 send again, for 9 ms with the wait. Where as many packets arrived twice, both gaps were overtakings:
+ * lost packets arrive once. After a timer, copies of others arrive twice too.
+ */
+static void
+test_what_was_overtaken_arrives_twice(void **state)
+{
+	static const struct {
+		uint32_t twice;
+		uint64_t timeout_ps;
+		bool overtaken;
+	} cases[] = { { 2, 0, true }, { 9, 0, true }, { 1, 0, false }, { 0, 0, false }, { 9, MS, false } };
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct rec_step step = { .step = 1,
+					 WAITED_NONE,
+					 .start_ps = 40 * MS,
+					 .end_ps = 80 * MS,
+					 .retransmits = 40,
+					 .naks = 2,
+					 .wire_ps = 30 * MS,
+					 .nak_ps = 9 * MS,
+					 .timeout_ps = cases[i].timeout_ps };
+		const struct counts c = { .resent = 40, .duplicates = cases[i].twice, .out_of_sequence = 2 };
+		const struct finding *found;
+		struct records r;
+		struct verdict *v;
+
+		case_fabric(&r);
+		RECORDS_PUT(&r, step, REC_STEP, H17, 80 * MS);
+		pass(&r, 9, 60 * MS, &c);
+		v = case_conclude(&r, REC_END_COMPLETE);
+		assert_int_equal(v->nfindings, 1);
+		found = case_find(v, cases[i].overtaken ? FINDING_REORDERING : FINDING_PACKET_LOSS, FLOW, NULL);
+		if (found == NULL)
+			fail_msg("case %zu: %s", i, case_reason(v));
+		if (cases[i].overtaken)
+			assert_float_equal((float)(found->explained_ps / 1e9), 9.0f, 0.01f);
+		assert_int_equal(vedrfolnir_of(v)->unjudged.resends, 0);
+		verdict_destroy(v);
+	}
+}
+
 /* What a switch lets not go, and counts for want of room in a queue, is lost there: it swallows nothing. */
 static void
 test_a_full_queue_is_no_blackhole(void **state)
@@ -537,6 +580,7 @@ UNIT_TEST(cause_passage)
 		cmocka_unit_test(test_what_may_wait_is_not_lost),
 		cmocka_unit_test(test_acks_are_lost_on_their_path),
 		cmocka_unit_test(test_what_arrived_twice_in_order_is_not_judged),
+		cmocka_unit_test(test_what_was_overtaken_arrives_twice),
 		cmocka_unit_test(test_time_alone_shows_no_loss),
 		cmocka_unit_test(test_a_full_queue_is_no_blackhole),
 		cmocka_unit_test(test_polling_packets_vanish),
