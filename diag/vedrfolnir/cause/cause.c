@@ -459,7 +459,7 @@ look_at_step(struct cause_set *all, uint32_t step)
 	}
 	if (!local) {
 		paced_carry_in(&set, step);
-		paced_by_storms(&set, step);
+		paced_by_ports(&set, step);
 	}
 	merge_settle(&set, step);
 	if (!local) {

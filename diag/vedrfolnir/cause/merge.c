@@ -331,6 +331,13 @@ claim_loss(struct settling *s, uint32_t owner, double ps)
 					 .waited_ps = fmin(ps, waited_ps) });
 }
 
+/* A sender is held back by pauses beside the time that it is paused; by a slow cable while its frames take longer there. */
+static double
+own_and_paced_ps(const struct cause_finding *finding, double ps)
+{
+	return merge_is(&finding->out, FINDING_OF_STATE) ? fmax(ps, finding->paced_ps) : ps + finding->paced_ps;
+}
+
 static void
 claim(struct settling *s, uint32_t owner, double lost_ps)
 {
@@ -351,7 +358,7 @@ claim(struct settling *s, uint32_t owner, double lost_ps)
 	else if (is_loss(&finding->out))
 		claim_loss(s, owner, ps);
 	else
-		claim_time(s, owner, EV_NONE, fmin(ps + finding->paced_ps, lost_ps));
+		claim_time(s, owner, EV_NONE, fmin(own_and_paced_ps(finding, ps), lost_ps));
 }
 
 /* What is not measured apart from other findings' time: as far as these leave it. */

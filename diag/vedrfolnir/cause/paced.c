@@ -73,6 +73,13 @@ is_of_storm(const struct finding *out)
 			    !merge_is(out, FINDING_OF_CIRCLE) && out->nflows == 0 && out->root_port != EV_NONE);
 }
 
+/* A finding about a cable that runs at a lower rate: the step's packets alone queue before it. */
+static bool
+is_of_slow_link(const struct finding *out)
+{
+	return out->type == &cause_link_rate.type && out->root_port != EV_NONE;
+}
+
 static const struct prov_port *
 reached(const struct prov_graph *graph, uint32_t port)
 {
@@ -153,7 +160,7 @@ paced_carry_in(struct cause_set *set, uint32_t step)
 		all += slowed->carried[i].waits;
 	for (uint32_t i = 0; i < slowed->count && paced_ps > 0; i++) {
 		const struct carried *carried = &slowed->carried[i];
-		bool storm = carried->flow == EV_NONE; /* paced_by_storms() has its part */
+		bool storm = carried->flow == EV_NONE; /* paced_by_ports() has its part */
 		struct cause_finding *finding = storm && all > 0 ? NULL : finding_of(set, step, carried);
 
 		if (storm)
@@ -168,44 +175,64 @@ paced_carry_in(struct cause_set *set, uint32_t step)
 	}
 }
 
-/* Did a queue grow at a switch's port that was paused in the step, or is the storm one of a step before? */
+/* Did the step's packets queue at a switch's port that one of them paused? */
 static bool
-made_queue(const struct cause_set *set, uint32_t step, const struct cause_finding *storm)
+queued_by_pauses(const struct cause_set *set, uint32_t step)
 {
 	const struct prov_graph *graph = set->in->graphs[step];
 
-	if (!is_of_storm(&storm->out))
-		return false;
 	for (uint32_t p = 0; graph != NULL && p < graph->nreached; p++)
 		if (graph->ports[p].paused && may_mark(set->in, &graph->ports[p]))
 			return true;
-	return storm->claimed_ps <= 0;
+	return false;
+}
+
+/* Did they queue at the switch's end of this cable? */
+static bool
+queued_before(const struct cause_set *set, uint32_t step, uint32_t port)
+{
+	const struct prov_port *ends[2] = { reached(set->in->graphs[step], port),
+					    reached(set->in->graphs[step], set->in->ev->ports[port].peer) };
+
+	return (ends[0] != NULL && may_mark(set->in, ends[0])) || (ends[1] != NULL && may_mark(set->in, ends[1]));
+}
+
+/* Is the finding about a port at which a queue grew that no flow is to blame for, in the step or in one before it? */
+static bool
+made_queue(const struct cause_set *set, uint32_t step, const struct cause_finding *finding)
+{
+	if (is_of_storm(&finding->out))
+		return finding->claimed_ps <= 0 || queued_by_pauses(set, step);
+	if (is_of_slow_link(&finding->out))
+		return finding->claimed_ps <= 0 || queued_before(set, step, finding->out.root_port);
+	return false;
 }
 
 void
-paced_by_storms(struct cause_set *set, uint32_t step)
+paced_by_ports(struct cause_set *set, uint32_t step)
 {
 	double paced_ps = cause_ledger_ps(set->in, step, LEDGER_PACED);
-	uint32_t storms = 0;
+	uint32_t ports = 0;
 
 	for (uint32_t i = 0; i < set->count; i++)
-		storms += made_queue(set, step, &set->findings[i]);
-	if (storms == 0 || paced_ps <= 0 || paced_all_waits(set, step) > 0)
+		ports += made_queue(set, step, &set->findings[i]);
+	if (ports == 0 || paced_ps <= 0 || paced_all_waits(set, step) > 0)
 		return;
 	for (uint32_t i = 0; i < set->count; i++)
 		if (made_queue(set, step, &set->findings[i]))
-			set->findings[i].paced_ps = paced_ps / storms;
+			set->findings[i].paced_ps = paced_ps / ports;
 }
 
-/* @return how many culprits the step's findings about queues have, and those about storms, of which each is one */
+/* @return how many culprits the step's findings about queues have, and those about ports, of which each is one */
 static uint32_t
 count_culprits(const struct cause_set *set)
 {
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < set->count; i++)
-		count += is_of_queue(&set->findings[i].out) ? set->findings[i].out.nflows
-							    : is_of_storm(&set->findings[i].out);
+		count += is_of_queue(&set->findings[i].out)
+				 ? set->findings[i].out.nflows
+				 : is_of_storm(&set->findings[i].out) || is_of_slow_link(&set->findings[i].out);
 	return count < PACED_MAX_CARRIED ? count : PACED_MAX_CARRIED;
 }
 
@@ -245,7 +272,7 @@ paced_carry_out(struct cause_set *set, uint32_t step)
 	set->no_memory |= slowed->carried == NULL;
 	for (uint32_t i = 0; i < set->count && slowed->carried != NULL; i++) {
 		const struct cause_finding *finding = &set->findings[i];
-		bool storm = held ? finding->paced_ps > 0 : finding->claimed_ps > 0 && made_queue(set, step, finding);
+		bool port = held ? finding->paced_ps > 0 : finding->claimed_ps > 0 && made_queue(set, step, finding);
 
 		for (uint32_t f = 0; is_of_queue(&finding->out) && f < finding->out.nflows && slowed->count < count; f++) {
 			double waits = paced_waits(set, step, finding, f) - (held ? 0 : finding->carried[f]);
@@ -253,7 +280,7 @@ paced_carry_out(struct cause_set *set, uint32_t step)
 			if (held || waits > 0)
 				carry(slowed, finding, finding->out.flows[f], waits);
 		}
-		if (storm && slowed->count < count)
+		if (port && slowed->count < count)
 			carry(slowed, finding, EV_NONE, 0);
 	}
 }

@@ -19,10 +19,10 @@ void paced_destroy(struct paced *paced);
 /* Adds to a step's findings those that slowed its queue pair in steps before. */
 void paced_carry_in(struct cause_set *set, uint32_t step);
 /*
- * Storms have the time for which no flow's packets are to blame: their pauses made the queue that slowed the sender, in
- * this step, or before it.
+ * Ports that pause, and cables that are slow, have the time for which no flow's packets are to blame: they made the queue
+ * that slowed the sender, in this step, or before it.
  */
-void paced_by_storms(struct cause_set *set, uint32_t step);
+void paced_by_ports(struct cause_set *set, uint32_t step);
 /* The step's findings are those that later steps of its queue pair carry. */
 void paced_carry_out(struct cause_set *set, uint32_t step);
 /* A step that nothing slowed down: its queue pair carries nothing any more. */

@@ -119,8 +119,19 @@ faults = ( { kind = "loss"; port = "s2:3"; rate = 0.05; } );'''))
     check(entries(run)["window_ns"] == 0, "and no window is full where none is configured", entries(run))
 
 
+def slowed_by_a_cable():
+    """A cable has its rate again long before the sender that its queue slowed does."""
+    run = rocelab(scenario_file('''seed = 1;
+topology = { kind = "leaf-spine"; leaves = 4; spines = 2; hosts_per_leaf = 2; rate = "100Gbps"; uplink_rate = "400Gbps"; };
+collectives = ( { op = "allreduce"; algorithm = "ring"; bytes = "4MB"; ranks = [ "h[0,2,4,6,1,3,5,7]" ]; } );
+faults = ( { kind = "link-rate"; port = "h3:1"; rate = "40Gbps"; start = "100us"; duration = "200us"; } );'''))
+    check([(f["type"], f["root"]) for f in run.findings()] == [("link-rate", "l1:2")], "the cable alone", run.findings())
+    explained(run, 0.9, "pacing after a slow cable")
+
+
 overtaken_packets()
 losses_beside_spraying()
+slowed_by_a_cable()
 a_cable_below_its_line_rate()
 a_nic_below_its_line_rate()
 a_timer_below_the_round_trip()

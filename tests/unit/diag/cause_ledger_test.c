@@ -170,6 +170,43 @@ pauses_slowed_the_sender_too(void **state)
 	}
 }
 
+/*
+ * 6:2 runs at 95 % of its rate for the step, in whose queue there marks slow 17->18: its next step is held back for LOST,
+ * when the cable has its rate again.
+ */
+static void
+a_slow_cable_slowed_the_sender_too(void **state)
+{
+	struct rec_link_rate rate = { .port = 1, .rate_bps = 95000000000 };
+	const struct finding *found;
+	struct records r;
+	struct rec_step step = slow_step(&r);
+	struct verdict *v;
+
+	step.paced_ps = LOST;
+	RECORDS_PUT(&r, rate, REC_LINK_RATE, SW6, 0);
+	rate.rate_bps = 100000000000;
+	RECORDS_PUT(&r, rate, REC_LINK_RATE, SW6, step.end_ps);
+	RECORDS_PUT(&r, step, REC_STEP, H17, step.end_ps);
+	case_paused(&r, SW6, 1, 50, 270000, 0);
+	case_flow(&r, SW6, 1, 0, F17, 0, 50, 270000, 270000 * 30);
+	step.step = 2;
+	step.waited_rank = step.rank;
+	step.waited_step = 1;
+	step.waited_collective = 0;
+	step.start_ps = step.end_ps + PS_PER_US;
+	step.end_ps += EXPECT + LOST;
+	RECORDS_PUT(&r, step, REC_STEP, H17, step.end_ps);
+	v = case_conclude(&r, REC_END_COMPLETE);
+	found = case_find(v, FINDING_LINK_RATE, "6:2", NULL);
+	if (found == NULL)
+		fail_msg("%s", case_reason(v));
+	assert_int_equal(v->nfindings, 1);
+	assert_int_equal(found->nsteps, 2);
+	assert_float_equal((float)(found->explained_ps / 1e9), 40.0f, 0.1f);
+	verdict_destroy(v);
+}
+
 /* 1 and 2 send to each other. The NIC of 2 is slow: it sends below its line's rate, and pauses s:2 when 1 sends. */
 static void
 pauses_of_a_slow_nic_are_its_own(void **state)
@@ -318,6 +355,7 @@ UNIT_TEST(cause_ledger)
 		cmocka_unit_test(an_entry_of_the_ledger_is_a_cause),
 		cmocka_unit_test(who_made_the_queue_slowed_the_sender),
 		cmocka_unit_test(pauses_slowed_the_sender_too),
+		cmocka_unit_test(a_slow_cable_slowed_the_sender_too),
 		cmocka_unit_test(pauses_of_a_slow_nic_are_its_own),
 		cmocka_unit_test(what_waited_in_a_slow_nic_is_its_own),
 		cmocka_unit_test(ports_without_a_route_cost_the_timers),
