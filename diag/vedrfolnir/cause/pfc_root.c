@@ -647,18 +647,28 @@ is_slow_nic(const struct walk *walk, const struct prov_port *paused)
 	       pfc_root_pauses(ev, paused->port, walk->graph->prio) >= CAUSE_NIC_PAUSES;
 }
 
+double
+pfc_root_own_ps(const struct cause_input *in, uint32_t step, uint32_t port)
+{
+	return in->ev->flows[in->steps[step].flow].src_port == port
+		       ? (double)evidence_ledger_ps(in->ev, step, LEDGER_PAUSED)
+		       : 0;
+}
+
 void
 pfc_root_claim(struct cause_set *set, uint32_t step, const struct pfc_root *root, struct cause_finding *finding)
 {
 	const struct prov_graph *graph = set->in->graphs[step];
 	const struct prov_port *reached = &graph->ports[root->paused], *last = &graph->ports[root->index];
+	double paused_ps = pfc_root_own_ps(set->in, step, reached->port);
 
+	if (paused_ps <= 0)
+		paused_ps = cause_stretch_ps(set->in, step, reached, reached->pause_ps);
 	for (uint32_t i = 0; i < root->npath; i++)
 		cause_port(set, finding, root->path[i]);
 	cause_port(set, finding, root->port);
 	cause_time(finding, last->paused_from_ps, last->paused_to_ps);
-	cause_explains(finding, reached->port,
-		       cause_stretch_ps(set->in, step, reached, root->weight / root->weights * reached->pause_ps));
+	cause_explains(finding, reached->port, root->weight / root->weights * paused_ps);
 }
 
 static void

@@ -49,6 +49,11 @@ bool pfc_root_each_reached(struct cause_set *set, uint32_t step, pfc_root_reache
 bool pfc_root_culprit(const struct cause_set *set, uint32_t step, const struct prov_port *root, const struct prov_at *at,
 		      bool collective);
 
+/*
+ * How long the step's sender knows that its NIC was paused while it had something to send: reports of the port may cover a
+ * part of the step alone. @return ps; 0: the port is no NIC of its own, or there is no ledger
+ */
+double pfc_root_own_ps(const struct cause_input *in, uint32_t step, uint32_t port);
 /* The ports and the time that a root's finding has, and its claim to the step: its part of the pauses. */
 void pfc_root_claim(struct cause_set *set, uint32_t step, const struct pfc_root *root, struct cause_finding *finding);
 

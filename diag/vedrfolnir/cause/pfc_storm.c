@@ -3,6 +3,8 @@
  * PFC storm: a port that the slow step's flow uses was paused, and the pauses lead to an ingress, or a host's NIC, that
  * keeps its peer paused without a reason of its own. That port is the root.
  */
+#include <math.h>
+
 #include "common/array.h"
 #include "diag/vedrfolnir/cause/cause.h"
 #include "diag/vedrfolnir/cause/pfc_root.h"
@@ -112,7 +114,7 @@ add_unseen(struct cause_set *set, uint32_t step, uint32_t port)
 	cause_port(set, finding, port);
 	cause_port(set, finding, root);
 	cause_time(finding, row->pausing_since_ps, row->hdr.time_ps);
-	cause_explains(finding, port, (double)pause_ps);
+	cause_explains(finding, port, fmax((double)pause_ps, pfc_root_own_ps(in, step, port)));
 	if (cause_score(finding, cause_lost_frames(in, step, (double)pause_ps)))
 		finding->out.evidence = (struct finding_evidence){
 			.clauses = { CLAUSE_PAUSED_UNSEEN, CLAUSE_HELD },

@@ -207,6 +207,39 @@ a_slow_cable_slowed_the_sender_too(void **state)
 	verdict_destroy(v);
 }
 
+/*
+ * 2:2 pauses 17:1 with nothing held. Reports of either cover a part of the step; 17 knows that it was paused for LOST. With
+ * a report of 17:1, or without.
+ */
+static void
+a_paused_sender_knows_for_how_long(void **state)
+{
+	for (int reported = 0; reported < 2; reported++) {
+		struct rec_port_row row = records_port_row(1, 12, 12, 0, 0, 0);
+		const struct finding *found;
+		struct records r;
+		struct rec_step step = slow_step(&r);
+		struct verdict *v;
+
+		step.paused_ps = LOST;
+		RECORDS_PUT(&r, step, REC_STEP, H17, step.end_ps);
+		records_step(&r, 2, H17, REC_NONE, EXPECT + LOST, 2 * EXPECT + LOST);
+		if (reported)
+			case_paused(&r, H17, 0, 20, 90000, 5 * MS);
+		row.pausing = 1;
+		row.pausing_since_ps = 7 * MS;
+		row.ingress_xoff_bytes = 90000;
+		RECORDS_PUT(&r, row, REC_PORT_ROW, SW2, 12 * MS);
+		v = case_conclude(&r, REC_END_COMPLETE);
+		found = case_find(v, FINDING_PFC_STORM, "2:2", NULL);
+		if (found == NULL)
+			fail_msg("%s", case_reason(v));
+		assert_int_equal(v->nfindings, 1);
+		assert_float_equal((float)(found->explained_ps / 1e9), 20.0f, 0.1f);
+		verdict_destroy(v);
+	}
+}
+
 /* 1 and 2 send to each other. The NIC of 2 is slow: it sends below its line's rate, and pauses s:2 when 1 sends. */
 static void
 pauses_of_a_slow_nic_are_its_own(void **state)
@@ -356,6 +389,7 @@ UNIT_TEST(cause_ledger)
 		cmocka_unit_test(who_made_the_queue_slowed_the_sender),
 		cmocka_unit_test(pauses_slowed_the_sender_too),
 		cmocka_unit_test(a_slow_cable_slowed_the_sender_too),
+		cmocka_unit_test(a_paused_sender_knows_for_how_long),
 		cmocka_unit_test(pauses_of_a_slow_nic_are_its_own),
 		cmocka_unit_test(what_waited_in_a_slow_nic_is_its_own),
 		cmocka_unit_test(ports_without_a_route_cost_the_timers),
