@@ -3,18 +3,36 @@
  * Blackhole: a switch on the slow step's path swallows its packets. A switch that detects it counts them, or has no
  * route. One that does not swallows the polling packets too, and is the switch behind the last port that reported them;
  * or it is the one that forwarded nothing for a while of its received packets, by counts of the flow's packets. Its
- * root is the port where they enter.
+ * root is the port where they enter. A NIC that hangs, or its host, swallows what it is to send and what arrives: its root
+ * is its port. Between a NIC and the switch next to it counts of other flows' frames may leave both possible.
  */
 #include "common/array.h"
 #include "diag/vedrfolnir/cause/drops.h"
 
-enum { CLAUSE_SWALLOWED, CLAUSE_NO_ROUTE = DROPS_CLAUSES, CLAUSE_SILENT = 2 * DROPS_CLAUSES, CLAUSE_NOTHING };
+enum {
+	CLAUSE_SWALLOWED,
+	CLAUSE_NO_ROUTE = DROPS_CLAUSES,
+	CLAUSE_SILENT = 2 * DROPS_CLAUSES,
+	CLAUSE_NOTHING,
+	CLAUSE_SILENT_HOST,
+	CLAUSE_FIRST,
+	CLAUSE_NIC_SENDS,
+	CLAUSE_NIC_RECEIVES
+};
 static const char *const clauses[] = {
 	DROPS_CLAUSE("packets swallowed"),
 	DROPS_CLAUSE("packets dropped for want of a route"),
 	[CLAUSE_SILENT] = "{step}: polling packets on its path left by {other}, and {node} did not see them; {again}",
-	[CLAUSE_NOTHING] = ("{step}: {count} of its packets left by {other}, reached {node}, and never left it, in a row "
-			    "and uncounted; {again}"),
+	[CLAUSE_NOTHING] = ("{step}: {count} of its packets left by {other}, arrived at {port}, and never left {node}, in "
+			    "a row and uncounted; {again}"),
+	[CLAUSE_SILENT_HOST] = ("{step}: polling packets on its path were made for {other}, and {node} did not see them: "
+				"no count shows which of the two lost them; {again}"),
+	[CLAUSE_FIRST] = ("{step}: {count} of its packets were made for {other}, and {node} did not forward them, in a "
+			  "row and uncounted: no count shows which of the two lost them; {again}"),
+	[CLAUSE_NIC_SENDS] = ("{step}: {count} of its packets, in a row, never left the NIC {port}: {other} received too "
+			      "few frames from it in all; {again}"),
+	[CLAUSE_NIC_RECEIVES] = ("{step}: {count} of its packets, in a row, left by {other} and arrived at {port}, and "
+				 "that NIC or its host neither handed them on nor counted them; {again}"),
 };
 
 /*
@@ -45,6 +63,22 @@ add_hole(struct cause_set *set, uint32_t step, uint32_t port, uint32_t clause, u
 								   .count = packets };
 }
 
+/* By counts of the packets that had passed. */
+static void
+add_counted(struct cause_set *set, uint32_t step, const struct passage *passage)
+{
+	const struct evidence *ev = set->in->ev;
+	uint32_t in_port = passage->node.in_port, nic = passage->nic.in_port;
+
+	if (passage->nic.packets != 0)
+		add_hole(set, step, nic,
+			 nic == ev->flows[set->in->steps[step].flow].src_port ? CLAUSE_NIC_SENDS : CLAUSE_NIC_RECEIVES,
+			 passage->nic.packets);
+	else
+		add_hole(set, step, in_port, ev->nodes[ev->ports[in_port].peer_node].host ? CLAUSE_FIRST : CLAUSE_NOTHING,
+			 passage->node.packets);
+}
+
 static void
 look(struct cause_set *set, uint32_t step)
 {
@@ -66,9 +100,10 @@ look(struct cause_set *set, uint32_t step)
 	silence = drops_silence(set->in, step);
 	passage = passage_find(set->in, step);
 	if (passage_swallows(&passage))
-		add_hole(set, step, passage.node.in_port, CLAUSE_NOTHING, passage.node.packets);
+		add_counted(set, step, &passage);
 	else if (silence.port != EV_NONE && silence.swallows)
-		add_hole(set, step, ev->ports[silence.port].peer, CLAUSE_SILENT, silence.polls);
+		add_hole(set, step, ev->ports[silence.port].peer,
+			 ev->nodes[ev->ports[silence.port].node].host ? CLAUSE_SILENT_HOST : CLAUSE_SILENT, silence.polls);
 }
 
 const struct cause cause_blackhole = {

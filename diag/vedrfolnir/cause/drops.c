@@ -459,6 +459,33 @@ expired_at(const struct evidence *ev, uint32_t flow, uint32_t node, uint64_t fro
 	return packets;
 }
 
+/* Is a record of the switch next to the source? */
+static bool
+is_first(const struct evidence *ev, uint32_t i)
+{
+	return ev->passed[ev->passed[i].hop].in_port == EV_NONE;
+}
+
+/*
+ * Missing packets between the counts of one hop and the next. Those between the source's queue pair and its switch never
+ * left the NIC, as far as fewer frames arrived from there than its flow has, here and before.
+ */
+static void
+take_missing(struct passage *p, const struct evidence *ev, const struct run_step *s, uint32_t i, uint64_t missing)
+{
+	const struct rec_passage *rec = rec_at(ev, i);
+	uint32_t then = earlier(ev, i, s->start_ps, ev->passed[i].flow);
+	uint64_t frames = more(rec->in_frames, then != EV_NONE ? rec_at(ev, then)->in_frames : 0);
+	uint64_t left = more(rec->flow_packets, then != EV_NONE ? rec_at(ev, then)->flow_packets : 0);
+
+	if (is_first(ev, i) && missing > more(frames, left)) {
+		take(&p->nic, ev, i, missing - more(frames, left), s->start_ps);
+		p->nic.in_port = p->nic.in_port == ev->passed[i].in_port ? ev->ports[p->nic.in_port].peer : p->nic.in_port;
+		missing = more(frames, left);
+	}
+	take(&p->node, ev, i, missing, s->start_ps);
+}
+
 /*
  * Losses of a link, and of the switch behind it. Where none of the flow's own packets can be missing, others' frames
  * were lost, or none.
@@ -484,7 +511,7 @@ take_hop(struct passage *p, const struct evidence *ev, const struct run_step *s,
 	take(&p->link, ev, i, lost, s->start_ps);
 	expired = expired_at(ev, passed->flow, ev->ports[passed->in_port].node,
 			     then != EV_NONE ? rec_at(ev, then)->hdr.time_ps : 0, rec_at(ev, i)->hdr.time_ps);
-	take(&p->node, ev, i, more(more(now.least, before.most), lost + expired), s->start_ps);
+	take_missing(p, ev, s, i, more(more(now.least, before.most), lost + expired));
 }
 
 /* The destination's counts, since the step began. */
@@ -624,20 +651,54 @@ lost_by_arrival(const struct evidence *ev, const struct run_step *s, uint32_t fi
 	return lost;
 }
 
-/* Of a flow whose receiver had no gap: behind one it may drop others, which arrive once. */
+/* Packets that the network may have lost by then, at most: between the source's count and its arrival. */
 static uint64_t
-lost_of(const struct cause_input *in, const struct run_step *s, uint32_t first, uint64_t until_ps)
+missing_on_path(const struct evidence *ev, uint32_t first, uint32_t end)
+{
+	uint32_t i = end, last = ev->passed[end].hop;
+
+	while (i != first && !(is_of_event(ev, i, end) && ev->passed[i].in_port == EV_NONE))
+		i--;
+	if (!is_of_event(ev, i, end) || ev->passed[i].in_port != EV_NONE || last == EV_NONE)
+		return UINT64_MAX;
+	return more(rec_at(ev, i)->flow_packets, rec_at(ev, last)->flow_packets) + lost_by(ev, end);
+}
+
+/*
+ * Of a flow whose receiver had no gap: behind one it may drop others, which arrive once. What the network had not lost,
+ * the destination's NIC did not hand on.
+ */
+static void
+take_lost(struct passage *p, const struct cause_input *in, const struct run_step *s, uint32_t first, uint64_t until_ps)
 {
 	const struct evidence *ev = in->ev;
-	uint64_t before, lost = 0;
+	bool sprayed = evidence_is_sprayed(ev, s->flow);
+	uint64_t before;
 
 	if (s->retransmits == 0 || drops_telemetry_lost(ev, s))
-		return 0;
+		return;
 	before = sent_before(in, s);
-	for (uint32_t i = first; i < ev->passages.count && rec_at(ev, i)->hdr.time_ps <= until_ps; i++)
-		if (is_arrival(ev, i, s->flow))
-			lost = max_u64(lost, lost_by_arrival(ev, s, first, i, before));
-	return min_u64(s->retransmits, lost);
+	for (uint32_t i = first; i < ev->passages.count && rec_at(ev, i)->hdr.time_ps <= until_ps; i++) {
+		uint64_t lost;
+
+		if (!is_arrival(ev, i, s->flow))
+			continue;
+		lost = min_u64(s->retransmits, lost_by_arrival(ev, s, first, i, before));
+		p->lost = max_u64(p->lost, lost);
+		if (!sprayed && ev->ports[ev->passed[i].in_port].peer != EV_NONE)
+			take(&p->nic, ev, i, more(lost, missing_on_path(ev, first, i)), s->start_ps);
+	}
+}
+
+/* One place: the NIC, if it lost most, and not by chance; nor did a receiver that was not ready refuse them. */
+static void
+choose_place(struct passage *p, const struct cause_input *in, uint32_t step)
+{
+	if (p->nic.packets < ROW_PACKETS || p->nic.packets < max_u64(p->node.packets, p->link.packets) ||
+	    evidence_ledger_ps(in->ev, step, LEDGER_PEER) != 0)
+		p->nic = nowhere;
+	else
+		p->node = p->link = nowhere;
 }
 
 struct passage
@@ -645,7 +706,7 @@ passage_find(const struct cause_input *in, uint32_t step)
 {
 	const struct evidence *ev = in->ev;
 	const struct run_step *s = &in->steps[step];
-	struct passage p = { .link = nowhere, .node = nowhere, .back = nowhere };
+	struct passage p = { .link = nowhere, .node = nowhere, .back = nowhere, .nic = nowhere };
 	uint64_t until_ps = s->end_ps + 2 * s->base_rtt_ps; /* the packet sent at a step's end is still in flight */
 	uint32_t first = first_from(ev, s->start_ps);
 
@@ -665,10 +726,12 @@ passage_find(const struct cause_input *in, uint32_t step)
 		if (!passed->back && passed->out_port == EV_NONE)
 			take_end(&p, ev, s, i);
 	}
-	p.lost = p.ended && p.out_of_sequence == 0 ? lost_of(in, s, first, until_ps) : 0;
+	if (p.ended && p.out_of_sequence == 0)
+		take_lost(&p, in, s, first, until_ps);
 	/* All retransmitted packets arrived twice: packets that a switch had not forwarded then it forwarded later. */
 	if (p.ended && p.out_of_sequence == 0 && !s->open && s->retransmits != 0 && p.duplicates >= s->retransmits)
 		p.node = nowhere;
+	choose_place(&p, in, step);
 	return p;
 }
 
@@ -699,6 +762,8 @@ passage_swallows(const struct passage *passage)
 {
 	double lost = (double)passage->node.packets, arrived = passage->out_of_sequence, row;
 
+	if (passage->nic.packets != 0)
+		return true;
 	if (lost < ROW_PACKETS)
 		return false;
 	if (!passage->ended || arrived == 0)

@@ -75,6 +75,11 @@ struct passage {
 	struct passage_place link; /* on the path of the data: the link that lost most */
 	struct passage_place node; /* the same, the switch */
 	struct passage_place back; /* the link that lost most on the path of the ACKs */
+	/*
+	 * A NIC at either end that stopped: its queue pairs sent more than its port, or its queue pair lacks, in a row,
+	 * packets that all switches forwarded and its port received. in_port is that port.
+	 */
+	struct passage_place nic;
 	/* the destination's report on the step; with ended */
 	bool ended;
 	uint32_t duplicates, out_of_sequence, most_missing;
@@ -95,7 +100,7 @@ struct passage passage_find(const struct cause_input *in, uint32_t step);
 bool passage_overtaken(const struct cause_input *in, uint32_t step);
 
 /*
- * Did the switch forward nothing for a while, or lose some packets that it should have forwarded? After a loss by
- * chance, others arrive behind the first, and no link misses as long a row.
+ * Did a NIC stop, or the switch forward nothing for a while, or lose some packets that it should have forwarded? After a
+ * loss by chance, others arrive behind the first, and no link misses as long a row.
  */
 bool passage_swallows(const struct passage *passage);

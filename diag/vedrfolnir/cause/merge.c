@@ -918,6 +918,26 @@ find_nic(struct cause_set *all, const struct finding *effect)
 	return NULL;
 }
 
+/* The NIC that stopped, or its host: its switch has none of what it was to send meanwhile. @return NULL: there is none */
+static struct cause_finding *
+find_stopped(struct cause_set *all, const struct finding *effect)
+{
+	const struct ev_port *ports = all->in->ev->ports;
+	uint32_t port = effect->root_port;
+	uint32_t peer = port != EV_NONE && merge_is(effect, FINDING_OF_HOLE) ? ports[port].peer : EV_NONE;
+
+	for (uint32_t i = 0; i < all->count && port != EV_NONE; i++) {
+		const struct finding *nic = &all->findings[i].out;
+
+		if (nic != effect && merge_is(nic, FINDING_OF_NODE) && is_nic(all->in, nic->root_port) &&
+		    nic->collective == effect->collective && nic->start_ps <= effect->end_ps &&
+		    effect->start_ps <= nic->end_ps &&
+		    (nic->root_port == peer || (nic->root_port == port && merge_is(effect, FINDING_OF_SENDER))))
+			return &all->findings[i];
+	}
+	return NULL;
+}
+
 /* Do all flows that a finding delays, and all that delay them, end at this host? */
 static bool
 is_all_to(const struct evidence *ev, const struct finding *finding, uint32_t host)
@@ -967,6 +987,8 @@ merge_roots(struct cause_set *all)
 			root = find_hole(all, &all->findings[i].out);
 		if (root == NULL)
 			root = find_loop(all, &all->findings[i]);
+		if (root == NULL)
+			root = find_stopped(all, &all->findings[i].out);
 		if (root == NULL)
 			root = find_nic(all, &all->findings[i].out);
 		if (root == NULL)

@@ -56,6 +56,14 @@ def short_blackholes():
               f"a blackhole of {duration}: the switch is named", run.findings())
 
 
+def stopped_nics():
+    """What a NIC or its host loses has one place, whichever way it went; no switch beside it is named."""
+    for kind, where in (("rnic-no-gid", {"port": "16:1"}), ("rnic-down", {"port": "16:1"}), ("host-down", {"host": "16"})):
+        run = rocelab(pods(fault(kind, start="100us", duration="1ms", **where)))
+        check([(f["type"], f["root"]) for f in run.findings()] == [("blackhole", "16:1")], f"{kind}: one finding, at the NIC",
+              run.findings())
+
+
 def damaging_links():
     """The first switch that takes a damaged frame in drops it, not the host where its way ends."""
     for port, other in (("17:1", "2:2"), ("2:3", "6:1"), ("3:1", "18:1")):
@@ -69,4 +77,5 @@ cut_links()
 damaging_links()
 lossy_links()
 short_blackholes()
+stopped_nics()
 hole_on_the_path_of_acks()

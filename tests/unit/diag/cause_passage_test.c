@@ -24,6 +24,7 @@ struct counts {
 	uint32_t duplicates, out_of_sequence, most_missing;
 	uint32_t waiting; /* at switch 2 */
 	uint32_t resent;  /* packets, by the source */
+	uint64_t from_17; /* frames that host 17's port sent; 0: many */
 };
 
 static void
@@ -47,8 +48,8 @@ pass(struct records *r, uint32_t event, uint64_t at_ps, const struct counts *c)
 	    (struct rec_passage){ .in_port = 1,
 				  .out_port = 2,
 				  .waiting = c->waiting,
-				  .in_frames = frames,
-				  .sent_frames = frames,
+				  .in_frames = c->from_17 != 0 ? c->from_17 : frames,
+				  .sent_frames = c->from_17 != 0 ? c->from_17 : frames,
 				  .flow_packets = c->sw2 });
 	put(r, event, at_ps + 2 * us, SW6,
 	    (struct rec_passage){ .in_port = 0,
@@ -192,6 +193,40 @@ test_what_goes_round_is_not_swallowed(void **state)
 	RECORDS_PUT(&r, there, REC_POLL, SW2, 50 * MS);
 	RECORDS_PUT(&r, again, REC_POLL, SW2, 51 * MS);
 	expect(diagnose(&r, &hole), FINDING_FORWARDING_LOOP, "2:3", NULL);
+}
+
+/*
+ * All that was sent left the last switch and arrived at its host's port, and its queue pair had none of what was sent
+ * again; or fewer frames left a host's port than its queue pair sent: a NIC or host that stopped. Where other frames of
+ * the host may be those that its switch received, no count shows which of the two lost them.
+ */
+static void
+test_a_nic_that_stops(void **state)
+{
+	static const struct {
+		struct counts counts;
+		const char *root, *other_end, *says;
+	} cases[] = {
+		{ { .sent = 540, .sw2 = 540, .sw6 = 540, .sw3 = 540, .resent = 40 },
+		  "18:1",
+		  "3:1",
+		  "40 of its packets, in a row, left by 3:1 and arrived at 18:1" },
+		{ { .sent = 540, .sw2 = 400, .sw6 = 400, .sw3 = 400, .from_17 = 410 },
+		  "17:1",
+		  "2:2",
+		  "130 of its packets, in a row, never left the NIC 17:1" },
+		{ { .sent = 540, .sw2 = 400, .sw6 = 400, .sw3 = 400 }, "2:2", "17:1", "no count shows which of the two" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct records r;
+		struct verdict *v;
+
+		case_fabric(&r);
+		v = diagnose(&r, &cases[i].counts);
+		assert_non_null(strstr(case_evidence(v, &v->findings[0]), cases[i].says));
+		expect(v, FINDING_BLACKHOLE, cases[i].root, cases[i].other_end);
+	}
 }
 
 /* Traceroutes of R-Pingmesh's agents by the flow's own tuple end at a switch by design: they are not swallowed. */
@@ -350,7 +385,8 @@ test_time_alone_shows_no_loss(void **state)
 		if (cases[i].incomplete)
 			RECORDS_PUT(&r, gap, REC_GAP, REC_NONE, 51 * MS);
 		v = case_conclude(&r, REC_END_COMPLETE);
-		if ((case_find(v, FINDING_PACKET_LOSS, FLOW, NULL) != NULL) != cases[i].lost)
+		if ((case_find(v, FINDING_PACKET_LOSS, FLOW, NULL) != NULL ||
+		     case_find(v, FINDING_BLACKHOLE, "18:1", NULL) != NULL) != cases[i].lost)
 			fail_msg("case %zu: %s", i, case_reason(v));
 		assert_int_equal(vedrfolnir_of(v)->unjudged.resends, !cases[i].lost);
 		verdict_destroy(v);
@@ -576,6 +612,7 @@ UNIT_TEST(cause_passage)
 		cmocka_unit_test(test_a_switch_that_forwards_less_than_arrived),
 		cmocka_unit_test(test_what_goes_round_is_not_swallowed),
 		cmocka_unit_test(test_one_sprayed_poll_is_lost),
+		cmocka_unit_test(test_a_nic_that_stops),
 		cmocka_unit_test(test_traceroutes_end_at_a_switch),
 		cmocka_unit_test(test_what_may_wait_is_not_lost),
 		cmocka_unit_test(test_acks_are_lost_on_their_path),
