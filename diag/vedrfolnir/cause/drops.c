@@ -789,3 +789,18 @@ passage_of_link(const struct cause_input *in, uint32_t step, uint32_t in_port, u
 				      more(rec_at(ev, after)->in_frames,
 					   before != EV_NONE ? rec_at(ev, before)->in_frames : 0) };
 }
+
+uint64_t
+passage_stood_still_ps(const struct cause_input *in, uint32_t step, double frame_ps)
+{
+	const struct run_step *s = &in->steps[step];
+	bool acks = s->waited_ns != 0 && evidence_ledger_ps(in->ev, step, LEDGER_EARLY) != 0;
+	double again_ps = s->retransmits * frame_ps;
+	uint64_t nak_ps = evidence_ledger_ps(in->ev, step, LEDGER_NAK);
+	uint64_t stood_ps = evidence_ledger_ps(in->ev, step, LEDGER_TIMEOUT) +
+			    evidence_ledger_ps(in->ev, step, LEDGER_PEER) + nak_ps - min_u64(nak_ps, (uint64_t)again_ps);
+
+	if (stood_ps == 0 && !evidence_has_ledger(in->ev, step))
+		return acks ? evidence_ledger_ps(in->ev, step, LEDGER_LATE) : run_waited_ps(s);
+	return stood_ps + (acks ? evidence_ledger_ps(in->ev, step, LEDGER_LATE) : 0);
+}

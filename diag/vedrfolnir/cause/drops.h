@@ -104,3 +104,12 @@ bool passage_overtaken(const struct cause_input *in, uint32_t step);
  * loss by chance, others arrive behind the first, and no link misses as long a row.
  */
 bool passage_swallows(const struct passage *passage);
+
+/*
+ * How long a step stood still until its sender noticed a loss: until a timer ended, the receiver was ready, or a NAK or
+ * ACKs showed it behind the last frame: that entry has the frames sent again too. Where a timer ended, and all that was
+ * sent again had arrived before, ACKs were lost: they count as late in the ledger. Without a ledger it is the time of one
+ * timer at least.
+ * @param frame_ps  of one of its frames on the wire
+ */
+uint64_t passage_stood_still_ps(const struct cause_input *in, uint32_t step, double frame_ps);

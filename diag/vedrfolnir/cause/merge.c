@@ -277,27 +277,6 @@ put_loss(struct settling *s, uint32_t owner, const struct budget_claim *loss)
 }
 
 /*
- * How long a step stood still until its sender noticed a loss: until a timer ended, the receiver was ready, or a NAK or
- * ACKs showed it behind the last frame: that entry has the frames sent again too. Where a timer ended, and all that was
- * sent again had arrived before, ACKs were lost: they count as late in the ledger. Without a ledger it is the time of one
- * timer at least.
- */
-static uint64_t
-stood_still_ps(const struct cause_input *in, uint32_t step)
-{
-	const struct run_step *s = &in->steps[step];
-	bool acks = s->waited_ns != 0 && evidence_ledger_ps(in->ev, step, LEDGER_EARLY) != 0;
-	double again_ps = s->retransmits * frame_ps(in, in->ev->flows[s->flow].src_port);
-	uint64_t nak_ps = evidence_ledger_ps(in->ev, step, LEDGER_NAK);
-	uint64_t stood_ps = evidence_ledger_ps(in->ev, step, LEDGER_TIMEOUT) +
-			    evidence_ledger_ps(in->ev, step, LEDGER_PEER) + nak_ps - min_u64(nak_ps, (uint64_t)again_ps);
-
-	if (stood_ps == 0 && !evidence_has_ledger(in->ev, step))
-		return acks ? evidence_ledger_ps(in->ev, step, LEDGER_LATE) : run_waited_ps(s);
-	return stood_ps + (acks ? evidence_ledger_ps(in->ev, step, LEDGER_LATE) : 0);
-}
-
-/*
  * Vanished packets cost the time until their sender noticed, and that of sending them again, and all behind them: on an
  * idle path at the line's rate, among others at the rate that the step had, and between these as one cause of several.
  * Of several losses, each costs as much; where the time of the sender's notice is unknown, they get the time that other
@@ -308,10 +287,11 @@ claim_loss(struct settling *s, uint32_t owner, double ps)
 {
 	const struct cause_input *in = s->set->in;
 	const struct run_step *step = &in->steps[s->step];
-	uint64_t stood_ps = stood_still_ps(in, s->step);
+	double one_ps = frame_ps(in, in->ev->flows[step->flow].src_port);
+	uint64_t stood_ps = passage_stood_still_ps(in, s->step, one_ps);
 	double took_ps = (double)(step->end_ps - step->start_ps), stalled_ps = fmin((double)stood_ps, took_ps);
 	double again = step->retransmits;
-	double alone_ps = again * frame_ps(in, in->ev->flows[step->flow].src_port);
+	double alone_ps = again * one_ps;
 	double among_ps = again > 0 ? (took_ps - stalled_ps) * again / (again + s->packets) : 0;
 	double waited_ps = ps;
 	uint32_t count = 0;
