@@ -205,7 +205,7 @@ test_a_nic_that_stops(void **state)
 {
 	static const struct {
 		struct counts counts;
-		const char *root, *other_end, *says;
+		const char *root, *other_end, *states;
 	} cases[] = {
 		{ { .sent = 540, .sw2 = 540, .sw6 = 540, .sw3 = 540, .resent = 40 },
 		  "18:1",
@@ -224,7 +224,7 @@ test_a_nic_that_stops(void **state)
 
 		case_fabric(&r);
 		v = diagnose(&r, &cases[i].counts);
-		assert_non_null(strstr(case_evidence(v, &v->findings[0]), cases[i].says));
+		assert_non_null(strstr(case_evidence(v, &v->findings[0]), cases[i].states));
 		expect(v, FINDING_BLACKHOLE, cases[i].root, cases[i].other_end);
 	}
 }
