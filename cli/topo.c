@@ -71,7 +71,7 @@ static const struct argp argp = {
 	       "import: an HPCC ns-3 topology file as a \"topology\" group of ours, on standard output.",
 };
 
-/* What of it can be built and does not work as it is written: it is sound if there is nothing. @return 0 or -ENOMEM */
+/* What of it can be built and does not do what it seems to: it is sound if there is nothing. @return 0 or -ENOMEM */
 static int
 print_findings(const struct scenario *sc, const struct emulation *emulation, struct err *err)
 {
@@ -81,8 +81,7 @@ print_findings(const struct scenario *sc, const struct emulation *emulation, str
 	printf("%s: %u switches, %u hosts, %u links, %u flows: ", sc->name, sc->topo->nswitches, sc->topo->nhosts,
 	       sc->topo->nlinks, sc->plan->flows.count);
 	if (count > 0)
-		printf("it can be built, and %d check%s found what does not work as it is written\n", count,
-		       count == 1 ? "" : "s");
+		printf("it can be built; %d warning%s\n", count, count == 1 ? "" : "s");
 	else
 		puts("sound");
 	for (int i = 0; i < count; i++) {

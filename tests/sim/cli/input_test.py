@@ -204,12 +204,12 @@ collectives = ( { ranks = [ "h0", "h9" ]; step_bytes = 1000; } );
 """, "limits.memory", "telemetry.epochs_kept")
     many = scenario_file(one(iterations=1_000_000))
     done = command(ROCELAB, "topo", "check", many, "--set", "limits.memory=100GB", timeout=STALL_LIMIT_S)
-    check("sound" in reported(done), "whoever raises the limit may run it", reported(done))
+    check("can be built" in reported(done), "whoever raises the limit may run it", reported(done))
     large = scenario_file('''topology = { kind = "fat-tree"; k = 32; };
 collectives = ( { ranks = [ "h0", "h9" ]; step_bytes = 1000; } );
 ''')
     # a gigabyte and more of routes: slow where malloc fills what it gives
-    check("sound" in reported(command(ROCELAB, "topo", "check", large, timeout=STALL_LIMIT_S)),
+    check("8192 hosts" in reported(command(ROCELAB, "topo", "check", large, timeout=STALL_LIMIT_S)),
           "8192 hosts are looked at in seconds", "")
 
 
