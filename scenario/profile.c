@@ -90,6 +90,15 @@ profile_find(const struct profile *profiles, const char *name)
 }
 
 bool
+profiles_gave_host(const struct cfg_where *where)
+{
+	for (const struct profile *p = host_profiles; p->name != NULL; p++)
+		if (strcmp(where->file, p->file) == 0)
+			return true;
+	return false;
+}
+
+bool
 profiles_have_chip(uint64_t buffer_bytes)
 {
 	for (const struct profile *profile = switch_profiles; profile->name != NULL; profile++)

@@ -37,6 +37,9 @@ const struct profile *profile_find(const struct profile *profiles, const char *n
 /* Is it the size of a chip that a profile describes? */
 bool profiles_have_chip(uint64_t buffer_bytes);
 
+/* Is a key of a scenario's tree a host profile's, and not the user's? @param where  of the key */
+bool profiles_gave_host(const struct cfg_where *where);
+
 /*
  * Adds to a scenario's tree what its profiles have and it does not give.
  * @param topo          its topology, whose fastest link decides where the word is "auto"

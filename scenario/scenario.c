@@ -267,9 +267,23 @@ is_lossless(const struct switch_setup *setup, uint8_t prio)
 	return all >> prio & 1;
 }
 
-/* CNPs have their class for themselves: no switch keeps rows of it, and none pauses it. */
+/*
+ * CNPs have their class for themselves: no switch keeps rows of it, and none pauses it. Where a profile named the class,
+ * and the user gave it to data or PFC, CNPs have that of ACKs.
+ */
 static int
-check_cnps(const struct scenario *sc, struct err *err)
+cnps_yield(struct scenario *sc, struct err *err)
+{
+	struct cfg_where key = cfg_where_key(sc->cfg, "host.dcqcn.cnp_prio");
+
+	if (!profiles_gave_host(&key))
+		return -EINVAL;
+	sc->roce.cc.cnp_prio = 0;
+	return cfg_override(sc->cfg, "host.dcqcn.cnp_prio=0", err);
+}
+
+static int
+check_cnps(struct scenario *sc, struct err *err)
 {
 	struct cfg_where where = cfg_where_key(sc->cfg, "host.dcqcn");
 	uint8_t prio = sc->roce.cc.cnp_prio;
@@ -277,20 +291,24 @@ check_cnps(const struct scenario *sc, struct err *err)
 	if (prio == 0)
 		return 0;
 	if (is_lossless(&sc->switches, prio))
-		return cfg_fail(
-			&where, "cnp_prio", err,
-			"CNPs have class %u, which has PFC (switch.pfc.priorities): give them another one, or 0, that of "
-			"ACKs",
-			prio);
+		return cnps_yield(sc, err) == 0 ? 0
+						: cfg_fail(&where, "cnp_prio", err,
+							   "CNPs have class %u, which has PFC (switch.pfc.priorities): "
+							   "give them another one, "
+							   "or 0, that of ACKs",
+							   prio);
 	for (uint32_t i = 0; i < sc->plan->flows.count; i++) {
 		const struct flow *flow = &sc->plan->flows.flows[i];
 
-		if (flow->kind != FLOW_CONTROL && is_mapped_to(&sc->switches, flow->prio, prio))
-			return cfg_fail(
-				&where, "cnp_prio", err,
-				"CNPs have class %u, and data of %s to %s has it, too: give the data another class, or "
-				"CNPs 0, that of ACKs",
-				prio, sc->topo->nodes[flow->src_node].name, sc->topo->nodes[flow->dst_node].name);
+		if (flow->kind == FLOW_CONTROL || !is_mapped_to(&sc->switches, flow->prio, prio))
+			continue;
+		return cnps_yield(sc, err) == 0
+			       ? 0
+			       : cfg_fail(&where, "cnp_prio", err,
+					  "CNPs have class %u, and data of %s to %s has it, too: give the data another "
+					  "class, "
+					  "or CNPs 0, that of ACKs",
+					  prio, sc->topo->nodes[flow->src_node].name, sc->topo->nodes[flow->dst_node].name);
 	}
 	return 0;
 }

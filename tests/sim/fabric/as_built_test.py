@@ -103,7 +103,7 @@ def cnps_have_their_class():
     check(6 not in dict(store(shared, by_class)) and shared.run["transport"]["cnps_sent"] > 10, "else they are in class 0", store(shared, by_class))
     total = [sum(packets for _, packets in store(run, by_class)) for run in (own, shared)]
     check(abs(total[0] - total[1]) < 0.02 * total[1], "which has the rest", total)
-    refused(FLOW % 'bytes = "16KB"; prio = 6;', "host.dcqcn.cnp_prio", "class 6", "a to b")
+    refused(FLOW % 'bytes = "16KB"; prio = 6;' + 'host = { dcqcn = { cnp_prio = 6; }; };', "host.dcqcn.cnp_prio", "class 6", "a to b")
 
 
 def random_incasts():

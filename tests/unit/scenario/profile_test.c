@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/array.h"
 #include "dpswitch/pipeline/switch_cfg.h"
 #include "scenario/profile.h"
 #include "scenario/scenario.h"
@@ -145,6 +146,12 @@ the_scenario_overrides_single_keys(void **state)
 static void
 cnps_have_a_class_of_their_own(void **state)
 {
+	static const char *const takes[] = {
+		"host = { data_prio = 6; };",
+		"switch = { class_map = [ \"24:6\" ]; };",
+		"switches = ( { names = [ \"S\" ]; class_map = [ \"24:6\" ]; } );",
+		"switch = { pfc = { priorities = [ \"3\", \"6\" ]; }; };",
+	};
 	struct err err = { "" };
 	struct scenario *sc =
 		load("100Gbps", "switch = { profile = \"trident3\"; }; host = { profile = \"cx6dx\"; };", &err);
@@ -160,11 +167,22 @@ cnps_have_a_class_of_their_own(void **state)
 	sc = load("100Gbps", "host = { data_prio = 6; dcqcn = { cnp_prio = 0; }; };", &err);
 	assert_non_null(sc);
 	scenario_destroy(sc);
-	expect_error("host = { data_prio = 6; };",
+	/* The user's word is refused where it cannot be; a profile's gives way. */
+	expect_error("host = { data_prio = 6; dcqcn = { cnp_prio = 6; }; };",
 		     "host.dcqcn.cnp_prio: CNPs have class 6, and data of a to b has it, too");
-	expect_error("switch = { class_map = [ \"24:6\" ]; };", "CNPs have class 6, and data of a to b has it, too");
-	expect_error("switches = ( { names = [ \"S\" ]; class_map = [ \"24:6\" ]; } );", "data of a to b has it, too");
-	expect_error("switch = { pfc = { priorities = [ \"3\", \"6\" ]; }; };", "CNPs have class 6, which has PFC");
+	expect_error("host = { dcqcn = { cnp_prio = 6; }; }; switch = { class_map = [ \"24:6\" ]; };",
+		     "CNPs have class 6, and data of a to b has it, too");
+	expect_error(
+		"host = { dcqcn = { cnp_prio = 6; }; }; switches = ( { names = [ \"S\" ]; class_map = [ \"24:6\" ]; } );",
+		"data of a to b has it, too");
+	expect_error("host = { dcqcn = { cnp_prio = 6; }; }; switch = { pfc = { priorities = [ \"3\", \"6\" ]; }; };",
+		     "CNPs have class 6, which has PFC");
+	for (size_t i = 0; i < ARRAY_LEN(takes); i++) {
+		sc = load("100Gbps", takes[i], &err);
+		assert_non_null(sc);
+		assert_int_equal(sc->roce.cc.cnp_prio, 0);
+		scenario_destroy(sc);
+	}
 	expect_error("host = { dcqcn = { cnp_prio = 8; }; };", "cnp_prio");
 }
 
