@@ -563,7 +563,7 @@ is_announced(const struct evidence *ev, uint32_t port)
 }
 
 /*
- * Since when a port at either end of the link reports it as down. It stays so: no record says that it came back. Where no
+ * Since when a port at either end of the link reports it as down. It stays so: no record says that it is up again. Where no
  * path is announced by it, nobody knows which flows it would carry.
  */
 static void

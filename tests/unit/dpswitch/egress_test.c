@@ -63,7 +63,7 @@ every_ingress_may_have_a_run(void **state)
 		}
 		assert_int_equal(arrivals.nruns, nports);
 		all = arrivals_take_all(&arrivals);
-		for (uint16_t i = nports; i-- > 0;) { /* the last ingress' came first */
+		for (uint16_t i = nports; i-- > 0;) { /* the packet of the last ingress arrived first */
 			assert_int_equal(arrivals_next_ps(&all, &run), 100u - i);
 			assert_int_equal(arrivals_take(&all, run)->wire_bytes, 100 + i);
 		}
