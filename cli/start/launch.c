@@ -101,7 +101,7 @@ analyzer_dismiss(struct analyzer *analyzer)
 static int
 analyzer_listen(struct analyzer *analyzer, const char *socket, struct err *err)
 {
-	char arrivals[PATH_MAX];
+	char arrivals[PATH_MAX], text[64];
 	struct child_args args = { .argv = { "analyzer", "--listen", socket, "--arrivals", arrivals },
 				   .count = analyzer->arrivals ? 5 : 3 };
 	struct stall_timer stall_timer = { 0 };
@@ -116,7 +116,8 @@ analyzer_listen(struct analyzer *analyzer, const char *socket, struct err *err)
 			forget(analyzer);
 			if (child_interrupted(status))
 				return err_set(err, -EINTR, "interrupted before the run began");
-			return err_set(err, -ECHILD, "the analyzer ended at once with status %d", status);
+			return err_set(err, -ECHILD, "the analyzer %s before the run began",
+				       child_text(status, text, sizeof(text)));
 		}
 		if (too_long(stall_timer_look(&stall_timer, clock_now_ns()))) {
 			ret = err_set(err, interrupt_asked() ? -EINTR : -ETIMEDOUT,
@@ -509,7 +510,14 @@ static int
 conclude(const struct launch *launch, struct analyzer *analyzer, const char *socket, int fabric_status, struct err *err)
 {
 	int status = ANALYZER_STUCK;
+	char text[64];
 
+	/* Why the fabric could not connect. */
+	if (fabric_status == EXIT_NOT_BEGUN && analyzer->pid != 0 && child_poll(analyzer->pid, &status)) {
+		if (!child_interrupted(status))
+			log_error("the analyzer %s before the run began", child_text(status, text, sizeof(text)));
+		forget(analyzer);
+	}
 	if (!has_begun(launch->dir, analyzer, socket, fabric_status)) {
 		analyzer_dismiss(analyzer);
 		return LAUNCH_NO_STREAM;

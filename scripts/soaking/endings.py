@@ -6,7 +6,7 @@ import time
 import checks
 import processes
 import underway
-from programs import INTERRUPTED, UNFINISHED
+from programs import INTERRUPTED, NOT_BEGUN, UNFINISHED
 from underway import MEMBERS, OF_GUESTS, Underway
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -27,8 +27,14 @@ def kill(case):
             if pid is not None:
                 processes.send(pid, signal.SIGKILL)
         ended = run.end()
-        case.check(ended.code in (0, 1, UNFINISHED) or victims[0] == 'rocelab', 'exit code', ended.output)
+        case.check(ended.code in (0, 1, UNFINISHED) or victims[0] == 'rocelab' or never_began(run, ended, victims), 'exit code', ended.output)
         underway.afterwards(case, run, ended)
+
+
+def never_began(run, ended, victims):
+    """An analyzer that dies before the fabric has connected: no run, no file, and a reason."""
+    return (ended.code == NOT_BEGUN and victims == ['analyzer'] and not run.out.joinpath('records.bin').exists()
+            and 'the analyzer was killed (signal 9: Killed) before the run began' in ended.stderr)
 
 
 def freeze_for_a_while(case, run, victims):
@@ -112,5 +118,5 @@ def guest(case):
             for stopped in processes.descendants(run.pid):
                 processes.send(stopped, signal.SIGCONT)
         ended = run.end()
-        case.check(ended.code in (0, 1, 3, UNFINISHED) or victim == 'rocelab', 'exit code', ended.output)
+        case.check(ended.code in (0, 1, NOT_BEGUN, UNFINISHED) or victim == 'rocelab', 'exit code', ended.output)
         underway.afterwards(case, run, ended)

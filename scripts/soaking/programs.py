@@ -21,8 +21,8 @@ SANITIZERS = {
 }
 BROKEN = ('Sanitizer', 'runtime error:', 'Assertion', 'core dumped', 'Segmentation', 'stack smashing', 'hard rss limit')
 # common/program.h
-UNFINISHED, INTERRUPTED = 5, 130
-DOCUMENTED = (0, 1, 2, 3, 4, UNFINISHED, INTERRUPTED)
+NOT_BEGUN, UNFINISHED, INTERRUPTED = 3, 5, 130
+DOCUMENTED = (0, 1, 2, NOT_BEGUN, 4, UNFINISHED, INTERRUPTED)
 STALL_LIMIT_S = 120   # of a run that does little, on a machine that does much
 MEMORY_BYTES = 3 << 30
 DATA_BYTES = 8 << 30     # what a program without sanitizers may ask for; these have a limit of their own

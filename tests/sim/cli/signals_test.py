@@ -10,7 +10,7 @@ import sys
 import time
 
 import records
-from harness import (ANALYZER, DPSWITCH, INTERRUPTED, STALL_LIMIT_S, ROCELAB, SANITIZED, SCENARIOS, Run, check, descendants, fail,
+from harness import (ANALYZER, DPSWITCH, INTERRUPTED, NOT_BEGUN, STALL_LIMIT_S, ROCELAB, SANITIZED, SCENARIOS, Run, check, descendants, fail,
                      scratch, sets, slowness)
 
 # Enough that it does not end by itself, and that the recording grows while it continues.
@@ -146,13 +146,24 @@ if "--listen" not in sys.argv:
 at = sys.argv[sys.argv.index("--listen") + 1]
 listener, fabrics = socket.socket(socket.AF_UNIX), []
 {until}
-signal.signal(signal.SIGTERM, signal.SIG_IGN)
+{end}"""
+SIGNALLED = """signal.signal(signal.SIGTERM, signal.SIG_IGN)
 os.killpg(0, signal.SIGTERM)
 for pid in fabrics:
     os.kill(pid, signal.SIGCONT)
 signal.signal(signal.SIGTERM, signal.SIG_DFL)
 os.kill(os.getpid(), signal.SIGTERM)
 signal.pause()
+"""
+# A fabric that is held continues when the analyzer is no more.
+KILLED = """ours = os.getpid()
+if os.fork() == 0:
+    while os.getppid() == ours:
+        pass
+    for pid in fabrics:
+        os.kill(pid, signal.SIGCONT)
+    os._exit(0)
+os.kill(ours, signal.SIGKILL)
 """
 # A fabric that connects in vain does so after the signal: it is held until then.
 HELD = """listener.bind(at); listener.close()
@@ -171,20 +182,44 @@ UNTIL = {
 }
 
 
-def analyzer_ends(until):
-    """A signal to the group ends the analyzer at once if it does not read yet."""
-    programs, out = scratch(), scratch()
+def start_frail(out, until, end):
+    programs = scratch()
     shutil.copy(ROCELAB, programs)
     (programs / "dpswitch").symlink_to(DPSWITCH)
-    (programs / "analyzer").write_text(FRAIL_ANALYZER.format(python=sys.executable, real=ANALYZER, until=UNTIL[until]))
+    (programs / "analyzer").write_text(FRAIL_ANALYZER.format(python=sys.executable, real=ANALYZER, until=UNTIL[until], end=end))
     (programs / "analyzer").chmod(0o755)
-    run = start(out, program=programs / "rocelab")
+    return start(out, program=programs / "rocelab")
+
+
+def analyzer_ends(until):
+    """A signal to the group ends the analyzer at once if it does not read yet."""
+    out = scratch()
+    run = start_frail(out, until, SIGNALLED)
     if until == "it reads":
         in_order(run, out, f"before {until}", INTERRUPTED)
         return
     stdout, stderr = ended(run, f"before {until}")
     check(run.returncode == INTERRUPTED, f"before {until}: exit code", (run.returncode, stderr))
     check("interrupted before the run began" in stderr, f"before {until}: reported", stderr)
+
+
+def analyzer_killed(until):
+    """Before the fabric has connected there is no run; later its recording is kept."""
+    out = scratch()
+    (out / "mine.txt").write_text("kept\n")
+    run = start_frail(out, until, KILLED)
+    if until == "it reads":
+        begun(run, out)
+        os.kill(run.pid, signal.SIGTERM)
+        _, stderr = ended(run, f"killed before {until}")
+        check(run.returncode == 1, f"killed before {until}: exit code 1", (run.returncode, stderr))
+        check("the analyzer was killed (signal 9: Killed); the recorded stream is kept" in stderr, f"killed before {until}: reported", stderr)
+        check((out / "records.bin").stat().st_size > 0, f"killed before {until}: the recording is kept")
+        return
+    _, stderr = ended(run, f"killed before {until}")
+    check(run.returncode == NOT_BEGUN, f"killed before {until}: exit code {NOT_BEGUN}", (run.returncode, stderr))
+    check("rocelab: the analyzer was killed (signal 9: Killed) before the run began\n" in stderr, f"killed before {until}: reported", stderr)
+    check([path.name for path in out.iterdir()] == ["mine.txt"], f"killed before {until}: the folder is as before", list(out.iterdir()))
 
 
 def callers_that_ignore_children():
@@ -206,3 +241,4 @@ if __name__ == "__main__":
     early()
     for moment in UNTIL:
         analyzer_ends(moment)
+        analyzer_killed(moment)
