@@ -259,7 +259,7 @@ began_at_zero(const struct run *run, const struct run_step *step)
 static bool
 shows_beginning(const struct rec_step *rec)
 {
-	return rec->open == 0 || rec->start_ps != 0 || rec->acked_bytes != 0 || rec->retransmits != 0;
+	return rec->open == 0 || rec->start_ps != 0 || rec->acked_bytes != 0 || rec->retransmits != 0 || rec->wire_ps != 0;
 }
 
 uint64_t
@@ -278,7 +278,7 @@ take_report(struct run *run, struct run_step *step, const struct rec_step *rec)
 
 	step->reported = true;
 	step->open = rec->open != 0;
-	step->started = !step->open || rec->start_ps != 0 || began_at_zero(run, step);
+	step->started = shows_beginning(rec) || began_at_zero(run, step);
 	step->acked_bytes = rec->acked_bytes;
 	step->retransmits = rec->retransmits;
 	step->naks = rec->naks;

@@ -14,7 +14,8 @@ static void judged_complete(const struct judge *judge, const struct plan_judged 
 			    uint64_t start_ps, const struct wc *wc);
 static void judged_failed(const struct judge *judge);
 static void judged_open(const struct judge *judge, const struct plan_judged *flow, struct device *device, uint64_t start_ps,
-			const struct qp_state *state, bool sending, uint64_t now_ps);
+			const struct wc *until, uint64_t now_ps);
+static struct wc so_far(struct device *device, uint32_t flow, uint64_t now_ps);
 
 int
 messages_init(struct messages *m, const struct plan *plan, uint32_t node)
@@ -148,6 +149,8 @@ messages_failed(struct messages *m, const struct wc *wc)
 
 	connection->sending = false;
 	connection->acked_bytes = wc->bytes;
+	connection->failure = *wc;
+	m->states[connection->at - m->first].retransmits = wc->retransmits;
 	m->sending--;
 	judged_failed(&judge);
 	give_up(m, connection);
@@ -169,17 +172,17 @@ messages_close(struct messages *m, struct device *device, uint64_t now_ps)
 		const struct plan_judged judged = plan_judged_message(m->plan, m->first + i);
 		const struct judge judge = judge_of(m, message->flow);
 		struct connection *connection = connection_of(m, message->flow);
-		struct qp_state qp = { 0 };
-		bool sending;
+		struct wc open = { .time_ps = now_ps };
 
 		if (m->states[i].end_ps != 0)
 			continue;
-		sending = connection->at == m->first + i;
-		if (sending)
-			device->ops->query_qp(device, message->flow, &qp);
-		if (connection->sending && sending)
-			connection->acked_bytes = qp.acked_bytes;
-		judged_open(&judge, &judged, device, m->states[i].begin_ps, &qp, sending, now_ps);
+		if (connection->at == m->first + i && connection->failed) {
+			open = connection->failure;
+		} else if (connection->at == m->first + i && connection->sending) {
+			open = so_far(device, message->flow, now_ps);
+			connection->acked_bytes = open.bytes;
+		}
+		judged_open(&judge, &judged, device, m->states[i].begin_ps, &open, now_ps);
 	}
 }
 
@@ -239,25 +242,27 @@ background_sent(struct background *background, struct device *device, const stru
 void
 background_failed(struct background *background, const struct wc *wc)
 {
+	if (!background->failed)
+		background->failure = *wc;
 	background->failed = true;
 	background->acked_bytes += wc->bytes;
+	background->retransmits += wc->retransmits;
 	judged_failed(&background->judge);
 }
 
 void
 background_close(struct background *background, struct device *device, uint64_t now_ps)
 {
-	struct qp_state qp = { .acked_bytes = background->acked_bytes };
+	struct wc open = background->failure;
 
 	if (background_sending(background)) {
-		device->ops->query_qp(device, background->plan->flow, &qp);
-		background->acked_bytes = qp.acked_bytes;
+		open = so_far(device, background->plan->flow, now_ps);
+		background->acked_bytes = open.bytes;
 	}
 	if (background->judge.agent != NULL && background->messages == 0 && background->plan->start_ps <= now_ps) {
 		struct plan_judged judged = plan_judged_background(background->judge.plan, background->plan);
 
-		judged_open(&background->judge, &judged, device, background->start_ps, &qp, background_sending(background),
-			    now_ps);
+		judged_open(&background->judge, &judged, device, background->start_ps, &open, now_ps);
 	}
 }
 
@@ -335,25 +340,35 @@ judged_failed(const struct judge *judge)
 		agent_step_failed(judge->agent, judge->slot);
 }
 
+/* The message that a queue pair has now, as if it ended. */
+static struct wc
+so_far(struct device *device, uint32_t flow, uint64_t now_ps)
+{
+	struct wc wc = { .time_ps = now_ps, .flow = flow };
+	struct qp_state qp;
+
+	device->ops->query_qp(device, flow, &qp);
+	device->ops->query_times(device, flow, &wc.times);
+	wc.bytes = qp.acked_bytes;
+	wc.retransmits = qp.retransmits;
+	return wc;
+}
+
 /*
  * The run ends, and it is open.
- * @param state    of its queue pair, zero where it has not begun; so is start_ps
- * @param sending  its queue pair has it now
+ * @param until  of its message, up to its time or its failure; zero where it has not begun; so is start_ps
  */
 static void
 judged_open(const struct judge *judge, const struct plan_judged *flow, struct device *device, uint64_t start_ps,
-	    const struct qp_state *state, bool sending, uint64_t now_ps)
+	    const struct wc *until, uint64_t now_ps)
 {
 	struct step_result result = result_of(judge, flow, start_ps);
-	struct send_times times = { 0 };
 
 	if (judge->agent == NULL)
 		return;
-	if (sending)
-		device->ops->query_times(device, flow->flow, &times);
-	result.acked_bytes = state->acked_bytes;
-	result.retransmits = state->retransmits;
+	result.acked_bytes = until->bytes;
+	result.retransmits = until->retransmits;
 	result.open = true;
-	monitor_audit(judge->audit, &result, &times, now_ps);
-	monitor_report(device->ops->records(device), &result, &times, now_ps);
+	monitor_audit(judge->audit, &result, &until->times, until->time_ps);
+	monitor_report(device->ops->records(device), &result, &until->times, now_ps);
 }

@@ -41,6 +41,7 @@ struct background {
 	uint64_t posted, messages; /* those posted; those complete */
 	uint64_t acked_bytes;      /* of messages that failed, or were open at the close */
 	uint64_t retransmits;
+	struct wc failure; /* valid if failed, of what was posted */
 	bool started, failed;
 	struct judge judge; /* agent NULL: it is not judged */
 };
@@ -71,6 +72,7 @@ struct connection {
 	uint32_t at; /* message in flight, or the next one; PLAN_NONE: none left */
 	bool sending, failed;
 	uint64_t acked_bytes; /* of the message at "at", which failed or was open at the close */
+	struct wc failure;    /* of that message, if failed; zero: it was not even posted */
 };
 
 struct messages {

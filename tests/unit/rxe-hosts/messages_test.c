@@ -221,6 +221,39 @@ judged_messages_are_steps(void **state)
 	scripted_fini(&dev);
 }
 
+/* Its report has what its sender knew when it failed, however long the run goes on. */
+static void
+a_failed_message_is_reported_as_it_ended(void **state)
+{
+	struct detection_config detection = { .policy = REC_POLICY_VEDRFOLNIR, .detections = 2, .rtt_percent = 120 };
+	const struct rec_step *step;
+	struct ledger_audit audit = { 0 };
+	struct agent agent;
+	struct wc failed = { .time_ps = 9 * US, .bytes = 1000, .retransmits = 5, .opcode = WC_ERROR };
+
+	begin(2);
+	assert_int_equal(agent_init(&agent, &dev.device, &detection, 0, messages.nconnections), 0);
+	messages_watch(&messages, &agent, &audit, 0);
+	messages_wake(&messages, &dev.device, 1 * US);
+	failed.flow = plan->messages[0].flow;
+	failed.times.waited_ps = 2 * US;
+	failed.times.ledger_ps[LEDGER_TIMEOUT] = 8 * US;
+	messages_failed(&messages, &failed);
+	messages_close(&messages, &dev.device, 100 * US);
+	step = scripted_record(&dev, REC_STEP, 0);
+	assert_non_null(step);
+	assert_int_equal(step->open, 1);
+	assert_int_equal(step->acked_bytes, 1000);
+	assert_int_equal(step->retransmits, 5);
+	assert_int_equal(step->waited_ns, 2000);
+	assert_int_equal(step->timeout_ps, 8 * US);
+	assert_int_equal(messages.states[0].retransmits, 5);
+	assert_int_equal(audit.steps, 1);
+	assert_int_equal(audit.wrong, 0);
+	agent_fini(&agent);
+	scripted_fini(&dev);
+}
+
 static void
 a_failed_connection_takes_its_messages_along(void **state)
 {
@@ -283,6 +316,7 @@ UNIT_TEST(messages)
 		cmocka_unit_test_teardown(connections_are_shared_in_turn, teardown),
 		cmocka_unit_test_teardown(a_message_waits_for_its_connection, teardown),
 		cmocka_unit_test_teardown(judged_messages_are_steps, teardown),
+		cmocka_unit_test_teardown(a_failed_message_is_reported_as_it_ended, teardown),
 		cmocka_unit_test_teardown(a_failed_connection_takes_its_messages_along, teardown),
 		cmocka_unit_test_teardown(listed_flows_are_judged, teardown),
 		cmocka_unit_test_teardown(ports_written_elsewhere_are_refused, teardown),
