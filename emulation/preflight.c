@@ -67,6 +67,47 @@ check_timer(struct preflight *c)
 
 /* Data in classes without PFC, where others have it. */
 
+/* Has any switch on a flow's path PFC for the class that its data is in there? */
+static bool
+has_pfc(const struct preflight *c, uint32_t flow)
+{
+	struct route_path path;
+	bool has = false;
+
+	if (scenario_path(c->sc, flow, false, &path) != 0)
+		return true;
+	for (uint32_t h = 0; h < path.hops && !has; h++) {
+		const struct topo_port *ingress = &c->sc->topo->ports[c->sc->topo->ports[path.ports[h]].peer_port];
+		const struct sw *sw = c->emulation->switches[ingress->node];
+
+		has = sw != NULL && (account_configured(sw, ingress->index) >>
+					     switch_class_of(sw, ingress->index, &c->sc->plan->flows.flows[flow]) &
+				     1) != 0;
+	}
+	return has;
+}
+
+/* PFC is off, but where single switches or ports have it: one flow stands for all. */
+static void
+report_without_pfc(struct preflight *c)
+{
+	const struct flow_table *flows = &c->sc->plan->flows;
+	struct preflight_finding *f;
+	char limit[32];
+	uint32_t i = 0;
+
+	while (i < flows->count && (!plan_flow_sends(c->sc->plan, i) || has_pfc(c, i)))
+		i++;
+	if (i == flows->count)
+		return;
+	f = preflight_add(c, "lossy-class", false,
+			  "data of %s to %s is in class %u, and PFC is off: what a queue of %s cannot hold is lost",
+			  c->sc->topo->nodes[flows->flows[i].src_node].name,
+			  c->sc->topo->nodes[flows->flows[i].dst_node].name, flows->flows[i].prio,
+			  units_format_bytes(c->sc->switches.all.params.lossy_queue_bytes, limit, sizeof(limit)));
+	snprintf(f->remedy, sizeof(f->remedy), "--set switch.pfc.enabled=true");
+}
+
 static int
 check_classes(struct preflight *c)
 {
@@ -74,6 +115,8 @@ check_classes(struct preflight *c)
 	uint8_t lossless = 0, reported = 0;
 	struct err err = { "" };
 
+	if (!c->sc->switches.all.pfc.enabled)
+		report_without_pfc(c);
 	if (!c->sc->switches.all.pfc.enabled || switch_lossless_classes(&c->sc->switches.all.pfc, &lossless, &err) < 0)
 		return 0;
 	for (uint32_t i = 0; i < flows->count; i++) {

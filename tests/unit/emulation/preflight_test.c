@@ -226,6 +226,10 @@ data_in_a_lossy_class(void **state)
 {
 	expect(TWO_TO_ONE, "--set host.data_prio=5 --set switch.buffer=32MB", "lossy-class", false,
 	       "data of a to c is in class 5, which has no PFC");
+	expect(TWO_TO_ONE, "--set switch.pfc.enabled=false --set switch.lossy_queue=256KiB", "lossy-class", false,
+	       "data of a to c is in class 3, and PFC is off: what a queue of 256KiB cannot hold is lost");
+	expect_none(TWO_TO_ONE, "--set switch.pfc.enabled=false --set 'switches.[0].names=[ \"s\" ]' --set "
+				"switches.[0].pfc.enabled=true");
 }
 
 static void
