@@ -247,6 +247,18 @@ ack_share(const struct run *run)
 	return run->config.frame_bytes != 0 ? ACK_STREAMS * (double)run->config.ack_bytes / run->config.frame_bytes : 0;
 }
 
+#define OPEN_TOLERANCE 0.01 /* of an open step's lost time: findings about its hosts claim all but that */
+
+/* An open step whose hosts alone held it up, by findings: the network is not known to have held it up. */
+static bool
+is_excused(const struct run *run, const struct vedrfolnir *own, uint32_t i)
+{
+	double lost_ps = run_excess_ps(&run->steps[i]);
+
+	return run->steps[i].slow && run->steps[i].open && own->steps[i].hosts_ps > 0 &&
+	       lost_ps - own->steps[i].hosts_ps <= OPEN_TOLERANCE * lost_ps;
+}
+
 /* Slow beyond the time that findings about its hosts claim? */
 static bool
 is_slowed(const struct run *run, const struct vedrfolnir *own, uint32_t i)
@@ -254,8 +266,9 @@ is_slowed(const struct run *run, const struct vedrfolnir *own, uint32_t i)
 	const struct run_step *step = &run->steps[i];
 	double limit_ps = (double)run_slow_after_ps(run, step);
 
-	return step->slow && (step->open || own->steps[i].hosts_ps <= 0 ||
-			      (double)(step->end_ps - step->start_ps) - own->steps[i].hosts_ps > limit_ps);
+	return step->slow && !is_excused(run, own, i) &&
+	       (step->open || own->steps[i].hosts_ps <= 0 ||
+		(double)(step->end_ps - step->start_ps) - own->steps[i].hosts_ps > limit_ps);
 }
 
 /* Too slow for others' ACKs to be all of the reason? */
@@ -401,7 +414,7 @@ conclude(const struct cause_input *in, const struct run *run, const struct secti
 	bool network = has_finding(section, false), complete = run_complete(run) && section->skipped == 0, too_much;
 	double rtt_ps = (double)run_base_rtt_ps(run);
 	struct claim claim = { .ack_share = ack_share(run) };
-	uint32_t done = 0, unexplained = 0;
+	uint32_t done = 0, excused = 0, unexplained = 0;
 	double sure = 0;
 
 	sum_hosts(section);
@@ -410,6 +423,7 @@ conclude(const struct cause_input *in, const struct run *run, const struct secti
 
 		claim.slow += is_slowed(run, section->own, i);
 		done += step->reported && !step->open;
+		excused += is_excused(run, section->own, i);
 		if (!needs_reason(run, section->own, i))
 			continue;
 		unexplained++;
@@ -418,10 +432,11 @@ conclude(const struct cause_input *in, const struct run *run, const struct secti
 	}
 	too_much = sum_up(run, section->own, &claim, rtt_ps);
 	claim.left = claim.unexplained_ps > rtt_ps;
-	claim.innocent = !network && claim.slow == 0 && done != 0 && complete && run_finished(run) && !too_much;
+	claim.innocent = !network && claim.slow == 0 && done + excused != 0 && complete &&
+			 (run_finished(run) || excused != 0) && !too_much;
 	if (network)
 		claim.kind = findings_blame(section->findings, section->nfindings, claim.left, &sure);
-	else if (done == 0)
+	else if (done + excused == 0)
 		claim.kind = CLAIM_NOTHING_DONE;
 	else if (claim.slow == 0 && too_much)
 		claim.kind = CLAIM_IN_SUM;

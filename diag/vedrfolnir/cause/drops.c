@@ -245,14 +245,28 @@ resent_early(const struct cause_input *in, uint32_t step)
 	return ps[LEDGER_NAK] + ps[LEDGER_EARLY] + ps[LEDGER_REORDERED] + ps[LEDGER_PEER] != 0;
 }
 
+static bool
+is_in_error(const struct evidence *ev, const struct run_step *s)
+{
+	return s->open && ev->ended && ev->end.reason == REC_END_QP_ERROR && ev->end.at_node == s->host;
+}
+
+bool
+drops_gave_up_early(const struct cause_input *in, uint32_t step)
+{
+	const struct run_step *s = &in->steps[step];
+
+	return is_in_error(in->ev, s) && s->waited_ns != 0 && s->naks == 0 && s->acked_bytes == 0 &&
+	       s->end_ps - s->start_ps < s->base_rtt_ps;
+}
+
 bool
 drops_sent_again(const struct cause_input *in, uint32_t step)
 {
-	const struct evidence *ev = in->ev;
 	const struct run_step *s = &in->steps[step];
 
-	return (s->retransmits != 0 && !resent_early(in, step)) ||
-	       (s->open && ev->ended && ev->end.reason == REC_END_QP_ERROR && ev->end.at_node == s->host);
+	return !drops_gave_up_early(in, step) &&
+	       ((s->retransmits != 0 && !resent_early(in, step)) || is_in_error(in->ev, s));
 }
 
 /*

@@ -33,6 +33,10 @@ bool drops_by_watchdog(const struct evidence *ev, const struct run_step *s, uint
 
 /* Did the step send packets again, by its host's report, or by an end of retries? */
 bool drops_sent_again(const struct cause_input *in, uint32_t step);
+
+/* Is it a step whose queue pair is in error, its retries spent, before the first ACK can arrive on an idle path? */
+bool drops_gave_up_early(const struct cause_input *in, uint32_t step);
+
 #define DROPS_OF_OLD_AGE 1 /* key of findings that rest on TTL drops: a loop that is seen itself takes them over */
 #define DROPS_VANISHED 2   /* polling packets in a row: one alone may be lost as any packet is */
 

@@ -379,6 +379,41 @@ test_retries_spent(void **state)
 	records_fini(&r);
 }
 
+/* All retries are spent before an ACK can arrive: the timer is too short, whatever the network did. */
+static void
+test_retries_spent_within_a_round_trip(void **state)
+{
+	for (int late = 0; late < 2; late++) {
+		struct rec_step open = { .step = 1,
+					 WAITED_NONE,
+					 .open = 1,
+					 .bytes = 360000000,
+					 .retransmits = 8,
+					 .waited_ns = 1000,
+					 .wire_ps = 1 * PS_PER_US,
+					 .timeout_ps = 7 * PS_PER_US };
+		uint64_t end_ps = (late ? 800 : 8) * PS_PER_US;
+		struct records r;
+		struct verdict *v;
+
+		case_fabric(&r);
+		RECORDS_PUT(&r, open, REC_STEP, H17, end_ps);
+		records_end(&r, REC_END_QP_ERROR, end_ps);
+		((struct rec_end *)(r.data + r.used_bytes - sizeof(struct rec_end)))->at_node = H17;
+		v = case_diagnose(&r);
+		assert_int_equal(v->nfindings, late ? 0 : 1); /* after that an ACK had time to arrive, or was lost */
+		if (!late) {
+			assert_ptr_equal(v->findings[0].type, FINDING_TIMER_TOO_SHORT);
+			assert_string_equal(v->findings[0].root, "17");
+			assert_non_null(
+				strstr(case_evidence(v, &v->findings[0]), "all its retries were spent before an ACK"));
+			assert_true(v->findings[0].explained_ps == (double)(8 * PS_PER_US));
+		}
+		verdict_destroy(v);
+		records_fini(&r);
+	}
+}
+
 UNIT_TEST(cause_merge)
 {
 	const struct CMUnitTest tests[] = {
@@ -395,6 +430,7 @@ UNIT_TEST(cause_merge)
 		cmocka_unit_test(test_passing_blackhole),
 		cmocka_unit_test(test_hole_on_the_path_back),
 		cmocka_unit_test(test_retries_spent),
+		cmocka_unit_test(test_retries_spent_within_a_round_trip),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
