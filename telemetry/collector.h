@@ -28,6 +28,7 @@ struct telem_config {
 	bool every_epoch;     /* report all ports at each epoch's end, unasked */
 	uint64_t retain_ps;   /* keep one report of a port in this time; 0: all */
 	uint32_t quiet_depth; /* packets: a switch port with a shorter queue reports little; 0: every port reports all */
+	const uint8_t (*class_of)[8]; /* [nports] class in which data that enters there is queued, by its own; NULL: that */
 };
 
 /*

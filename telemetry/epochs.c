@@ -220,6 +220,20 @@ epochs_count_matrix(struct epochs *e, uint32_t slot)
 }
 
 void
+epochs_observe(struct epochs *e, const struct telem_batch *batch)
+{
+	struct epochs_total *total;
+
+	if (e->config->exact)
+		epochs_count_matrix(e, batch->slot);
+	if (e->config->class_of == NULL)
+		return;
+	total = &e->totals[e->config->class_of[batch->in_port][port_flows_at(e->flows, batch->slot)->prio]];
+	total->packets += batch->packets;
+	total->bytes += batch->bytes;
+}
+
+void
 epochs_add(struct epochs *e, const struct telem_batch *batch)
 {
 	struct epoch *open = e->open;
@@ -386,7 +400,7 @@ clear_epoch(const struct epochs *e, struct epoch *epoch)
 		memset(epoch->matrix, 0, epochs_slots(e) * sizeof(*epoch->matrix));
 }
 
-/* Adds an epoch's rows. */
+/* Adds an epoch's rows, whose flows are queued in their own classes. */
 static void
 add_totals(const struct epochs *e, const struct epoch *epoch, struct epochs_total totals[8])
 {
@@ -406,7 +420,8 @@ void
 epochs_totals(const struct epochs *e, struct epochs_total totals[8])
 {
 	memcpy(totals, e->totals, sizeof(e->totals));
-	add_totals(e, e->open, totals);
+	if (e->config->class_of == NULL)
+		add_totals(e, e->open, totals);
 }
 
 /* The rows of an epoch that is closed now. */
@@ -435,7 +450,7 @@ epochs_roll(struct epochs *e, uint64_t now_ps, uint64_t *digest)
 	epochs_count_pause(e, index * e->config->epoch_ps);
 	epochs_sum(e, closed, sums);
 	good = rows_sum_up(e, closed, sums);
-	if (closed->packets != 0)
+	if (closed->packets != 0 && e->config->class_of == NULL)
 		add_totals(e, closed, e->totals);
 	*digest = epoch_digest(e, closed, sums, *digest);
 	for (uint32_t c = 0; c < e->nclasses; c++)

@@ -148,7 +148,7 @@ struct epochs {
 	struct epoch *ring;             /* [kept], by index % kept */
 	const struct telem_config *config;
 	struct epochs_pause pauses[TELEM_MAX_CLASSES];
-	struct epochs_total totals[8]; /* by class, of all epochs before the open one */
+	struct epochs_total totals[8]; /* by class, of all epochs before the open one; config->class_of: of that as well */
 	uint64_t *before;              /* [slots_cap] packets of the slot's flow in all epochs before the open one */
 	uint64_t *last_fed;            /* [telem_classes() * nports] the latest closed epoch that it fed + 1, 0: none */
 	struct epochs_late *late;      /* NULL: no late looks */
@@ -187,7 +187,13 @@ epochs_slots(const struct epochs *e)
 void epochs_count_matrix(struct epochs *e, uint32_t slot);
 
 /*
- * A packet of a class is enqueued behind depth packets. The matrix of contention is epochs_count_matrix()'s.
+ * One has been enqueued by a switch: what epochs_enqueue() leaves out, the matrix, and where switches map classes the
+ * totals of queues. Rows of reports are of the classes that flows are sent in, as their diagnosers know no other.
+ */
+void epochs_observe(struct epochs *e, const struct telem_batch *batch);
+
+/*
+ * A packet of a class is enqueued behind depth packets. The rest is epochs_observe()'s.
  * @param slot    has room: epochs_reserve()
  * @param paused  the port is paused for its class
  */

@@ -140,7 +140,7 @@ telem_init(struct telem_port *t, const struct telem_config *config, const struct
 		}
 		if (row == &collector_drops)
 			t->drops = t->state[i];
-		if (row->on_enqueue != NULL && (i != 0 || config->exact))
+		if (row->on_enqueue != NULL && (i != 0 || config->exact || config->class_of != NULL))
 			t->more_enqueue |= 1u << i;
 	}
 	return 0;
@@ -177,7 +177,7 @@ void
 telem_more_enqueue(struct telem_port *t, const struct telem_batch *batch)
 {
 	if (t->more_enqueue & 1)
-		epochs_count_matrix(&t->epochs, batch->slot);
+		epochs_observe(&t->epochs, batch);
 	for (uint32_t i = 1; i < ARRAY_LEN(collectors); i++)
 		if (t->more_enqueue >> i & 1)
 			collectors[i]->on_enqueue(t->state[i], batch);

@@ -90,7 +90,7 @@ extern const struct collector collector_drops;
 #define TELEM_MAX_COLLECTORS 8
 
 struct telem_port {
-	uint32_t more_enqueue;             /* bit i: collector i observes enqueued packets; of the first: its matrix does */
+	uint32_t more_enqueue;             /* bit i: collector i observes enqueued packets; of the first: its own */
 	struct epochs epochs;              /* the first collector's state, in here because every packet touches it */
 	void *state[TELEM_MAX_COLLECTORS]; /* by the order of the list; NULL: off */
 	struct port_drops *drops;          /* one of them */

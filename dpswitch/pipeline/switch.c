@@ -369,7 +369,10 @@ init_stages(struct sw *sw, struct err *err)
 {
 	int ret = account_init(&sw->account, sw->config, sw->node.id, err);
 
+	if (ret == 0 && sw->config->setup->maps_classes)
+		ret = init_classes(sw);
 	sw->telemetry.lossless = sw->account.lossless;
+	sw->telemetry.class_of = (const uint8_t(*)[SWITCH_CLASSES])sw->class_of;
 	memset(sw->limit_bytes, 0xff, sizeof(sw->limit_bytes));
 	switch_routes_init(&sw->routes, sw->config->flows);
 	if (ret == 0)
@@ -388,8 +391,6 @@ init_stages(struct sw *sw, struct err *err)
 	memset(sw->ports, 0, sw->node.nports * sizeof(*sw->ports)); /* at once: what they hold is freed with the switch */
 	for (uint16_t i = 0; ret == 0 && i < sw->node.nports; i++)
 		ret = init_port(sw, i, err);
-	if (ret == 0 && sw->config->setup->maps_classes)
-		ret = init_classes(sw);
 	if (ret == 0)
 		ret = account_size(sw, err);
 	return ret == 0 ? watchdog_create(sw, &sw->watchdog) : ret;

@@ -90,8 +90,12 @@ def single_ones():
     one = dict(store(dpswitch(scenario_file(LEAVES + 'switches = ( { names = [ "l0" ]; ecn = { enabled = false; }; } );\n')), marked))
     check(both["l0"] > 0 and both["l1"] > 0 and one["l0"] == 0 and one["l1"] > 0, "ECN of one switch", (both, one))
     classes = "SELECT nodes.name, class FROM queue_counters JOIN ports USING (port) JOIN nodes USING (node) WHERE watermark_bytes > 0 GROUP BY 1, 2"
-    mapped = set(store(dpswitch(scenario_file(LEAVES + 'switches = ( { names = [ "l0" ]; class_map = [ "24:5" ]; } );\n')), classes))
+    led = dpswitch(scenario_file(LEAVES + 'switches = ( { names = [ "l0" ]; class_map = [ "24:5" ]; } );\n'))
+    mapped = set(store(led, classes))
     check(("l0", 5) in mapped and ("l0", 3) not in mapped and ("l1", 3) in mapped, "the class map of one switch", mapped)
+    sent = "SELECT nodes.name, class, sum(packets) > 0, sum(bytes) > 0 FROM queue_counters JOIN ports USING (port) JOIN nodes USING (node) " \
+           "WHERE kind = 'switch' AND class BETWEEN 1 AND 5 GROUP BY 1, 2"
+    check(set(store(led, sent)) == {("l0", 5, 1, 1), ("l1", 3, 1, 1)}, "whose packets the queue's class counts, not the flow's", store(led, sent))
 
 
 def cnps_have_their_class():

@@ -106,6 +106,40 @@ totals_go_beyond_the_kept_epochs(void **state)
 	fini(&t);
 }
 
+/* Where a switch queues data in another class, that queue counts it, whatever its flow's class is. */
+static void
+queues_count_what_is_led_into_them(void **state)
+{
+	static const uint8_t class_of[4][8] = { { 0, 1, 2, 3 }, { 0, 1, 2, 4 }, { 0, 1, 2, 1 }, { 0, 1, 2, 3 } };
+	const struct telem_config mapped = {
+		.epoch_ps = two.epoch_ps, .kept = 3, .nports = 4, .lossless = two.lossless, .class_of = class_of
+	};
+	const uint8_t queues[] = { 3, 4, 1 };
+	struct epochs_total totals[8];
+	uint64_t digest = 0;
+	struct epochs t;
+	uint32_t slot;
+
+	(void)state;
+	flows[0].prio = 3;
+	init(&t, &mapped, 1);
+	slot = port_flows_slot(&port_flows, 0);
+	epochs_reserve(&t, slot + 1);
+	for (uint32_t epoch = 0; epoch < 10; epoch++) {
+		epochs_roll(&t, epoch * two.epoch_ps, &digest);
+		for (uint16_t in = 0; in < 3; in++) {
+			epochs_enqueue(&t, slot, queues[in], in, 100, 7, false);
+			epochs_observe(&t, &(struct telem_batch){ slot, in, 1, 0, 7, 100, 7 });
+		}
+	}
+	epochs_totals(&t, totals);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(totals[queues[i]].packets, 10);
+		assert_int_equal(totals[queues[i]].bytes, 1000);
+	}
+	fini(&t);
+}
+
 /* Of classes that have nothing to report there is no row, but for one of an open epoch: the port is alive. */
 static void
 quiet_classes_report_nothing(void **state)
@@ -139,6 +173,7 @@ UNIT_TEST(epochs_class)
 		cmocka_unit_test(others_share_a_place),
 		cmocka_unit_test(pauses_and_meters_are_those_of_a_class),
 		cmocka_unit_test(totals_go_beyond_the_kept_epochs),
+		cmocka_unit_test(queues_count_what_is_led_into_them),
 		cmocka_unit_test(quiet_classes_report_nothing),
 	};
 
