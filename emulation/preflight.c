@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "common/array.h"
+#include "common/minmax.h"
 #include "common/units.h"
 #include "common/wire/roce.h"
 #include "dpswitch/pipeline/switch.h"
@@ -33,6 +34,37 @@ preflight_add(struct preflight *c, const char *check, bool inert, const char *fm
 	vsnprintf(f->text, sizeof(f->text), fmt, ap);
 	va_end(ap);
 	return f;
+}
+
+void
+preflight_remedy(struct preflight_finding *f, const char *fmt, ...)
+{
+	char option[512];
+	size_t used = strlen(f->remedy);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(option, sizeof(option), fmt, ap);
+	va_end(ap);
+	if (strstr(f->remedy, option) == NULL && used + strlen(option) + 2 <= sizeof(f->remedy))
+		snprintf(f->remedy + used, sizeof(f->remedy) - used, "%s%s", used != 0 ? " " : "", option);
+}
+
+void
+preflight_remedy_bytes(struct preflight_finding *f, const char *option, uint64_t bytes, const char *tail, bool least)
+{
+	char rest[sizeof(f->remedy)], *at = strstr(f->remedy, option), *end;
+	uint64_t before;
+
+	if (at == NULL) {
+		preflight_remedy(f, "%s%" PRIu64 "%s", option, bytes, tail);
+		return;
+	}
+	before = strtoull(at + strlen(option), &end, 10);
+	if (least ? bytes >= before : bytes <= before)
+		return;
+	snprintf(rest, sizeof(rest), "%s", end);
+	snprintf(at, sizeof(f->remedy) - (size_t)(at - f->remedy), "%s%" PRIu64 "%s", option, bytes, rest);
 }
 
 const char *
@@ -133,7 +165,7 @@ check_classes(struct preflight *c)
 			c->sc->topo->nodes[flow->src_node].name, c->sc->topo->nodes[flow->dst_node].name, flow->prio,
 			units_format_bytes(c->sc->switches.all.params.lossy_queue_bytes, limit, sizeof(limit)));
 		for (uint32_t p = 1; p < SWITCH_CLASSES; p++)
-			if (((lossless | 1u << flow->prio) >> p & 1) != 0)
+			if (((lossless | reported) >> p & 1) != 0)
 				snprintf(more + strlen(more), sizeof(more) - strlen(more), "%s\"%u\"",
 					 more[0] != '\0' ? ", " : "", p);
 		snprintf(f->remedy, sizeof(f->remedy), "--set 'switch.pfc.priorities=[ %s ]'", more);
@@ -148,26 +180,68 @@ check_classes(struct preflight *c)
 
 struct unfit {
 	uint32_t port, flow, count; /* the first, and how many there are; count 0: none */
+	uint32_t *flow_of;          /* [ports] the first flow + 1; 0: fit */
 };
 
 static void
-note_unfit(struct unfit *unfit, bool *seen, uint32_t port, uint32_t flow)
+note_unfit(struct unfit *unfit, uint32_t port, uint32_t flow)
 {
-	if (seen[port])
+	if (unfit->flow_of[port] != 0)
 		return;
-	seen[port] = true;
+	unfit->flow_of[port] = flow + 1;
 	if (unfit->count++ == 0) {
 		unfit->port = port;
 		unfit->flow = flow;
 	}
 }
 
+/* A class with PFC needs a group where there are pools: one as at another port of the switch. */
+static void
+remedy_group(const struct preflight *c, struct preflight_finding *f, uint32_t port, uint8_t prio)
+{
+	const struct topo_port *at = &c->sc->topo->ports[port];
+	const struct topo_node *node = &c->sc->topo->nodes[at->node];
+	const struct switch_settings *settings = switch_settings_at(&c->sc->switches, c->sc->topo, port);
+	const struct buffer_row_params *row = NULL;
+	char path[CFG_WHERE_PATH];
+
+	if (c->emulation->switches[at->node]->account.pools == NULL || buffer_row_of(&settings->groups, prio) != NULL)
+		return;
+	for (uint16_t i = 0; row == NULL && i < node->nports; i++)
+		row = buffer_row_of(&switch_settings_at(&c->sc->switches, c->sc->topo, node->first_port + i)->groups, prio);
+	if (row != NULL)
+		preflight_remedy(f, "--set '%.150s.buffer_pg.[%zu]=\"%u %.100s\"'",
+				 cfg_where_path(&settings->params.where, path), settings->groups.count, prio,
+				 row->profile_name);
+}
+
+/* PFC for the class, at the port or all that have its setting. */
+static void
+remedy_pfc(const struct preflight *c, struct preflight_finding *f, uint32_t port, uint8_t prio)
+{
+	const struct switch_settings *settings = switch_settings_at(&c->sc->switches, c->sc->topo, port);
+	char path[CFG_WHERE_PATH], classes[64] = "";
+	uint8_t lossless = 0;
+	struct err err = { "" };
+
+	cfg_where_path(&settings->pfc.where, path);
+	if (!settings->pfc.enabled)
+		preflight_remedy(f, "--set %.150s.enabled=true", path);
+	if (switch_lossless_classes(&settings->pfc, &lossless, &err) < 0 || (lossless >> prio & 1) == 0) {
+		for (uint32_t p = 1; p < SWITCH_CLASSES; p++)
+			if (((lossless | 1u << prio) >> p & 1) != 0)
+				snprintf(classes + strlen(classes), sizeof(classes) - strlen(classes), "%s\"%u\"",
+					 classes[0] != '\0' ? ", " : "", p);
+		preflight_remedy(f, "--set '%.150s.priorities=[ %s ]'", path, classes);
+	}
+	remedy_group(c, f, port, prio);
+}
+
 static void
 report_lossy_port(struct preflight *c, const struct unfit *unfit)
 {
-	const struct switch_settings *settings = switch_settings_at(&c->sc->switches, c->sc->topo, unfit->port);
 	const struct flow *flow = &c->sc->plan->flows.flows[unfit->flow];
-	char port[64], more[PREFLIGHT_MORE], path[CFG_WHERE_PATH];
+	char port[64], more[PREFLIGHT_MORE];
 	struct preflight_finding *f;
 
 	f = preflight_add(
@@ -176,11 +250,18 @@ report_lossy_port(struct preflight *c, const struct unfit *unfit)
 		"lost%s",
 		c->sc->topo->nodes[flow->src_node].name, c->sc->topo->nodes[flow->dst_node].name, flow->prio,
 		topo_port_name(c->sc->topo, unfit->port, port), preflight_further_ports(unfit->count - 1, more));
-	cfg_where_path(&settings->pfc.where, path);
-	if (!settings->pfc.enabled)
-		snprintf(f->remedy, sizeof(f->remedy), "--set %.150s.enabled=true", path);
-	else
-		snprintf(f->remedy, sizeof(f->remedy), "--set '%.150s.priorities=[ \"%u\" ]'", path, flow->prio);
+	for (uint32_t p = 0; p < c->sc->topo->nports; p++)
+		if (unfit->flow_of[p] != 0)
+			remedy_pfc(c, f, p, c->sc->plan->flows.flows[unfit->flow_of[p] - 1].prio);
+}
+
+/* @return by how much the frames exceed what a port lets pass */
+static uint32_t
+lacking_at(const struct preflight *c, uint32_t port)
+{
+	const struct topo_port *at = &c->sc->topo->ports[port];
+
+	return c->sc->mtu_frame_bytes - c->emulation->switches[at->node]->rules[at->index].max_wire_bytes;
 }
 
 static void
@@ -188,9 +269,7 @@ report_mtu(struct preflight *c, const struct unfit *unfit)
 {
 	const struct switch_settings *settings = switch_settings_at(&c->sc->switches, c->sc->topo, unfit->port);
 	const struct flow *flow = &c->sc->plan->flows.flows[unfit->flow];
-	uint32_t lacking = c->sc->mtu_frame_bytes - c->emulation->switches[c->sc->topo->ports[unfit->port].node]
-							    ->rules[c->sc->topo->ports[unfit->port].index]
-							    .max_wire_bytes;
+	uint32_t lacking = lacking_at(c, unfit->port);
 	uint32_t fits = IBTA_MOST_MTU;
 	char port[64], more[PREFLIGHT_MORE];
 	struct preflight_finding *f;
@@ -201,9 +280,28 @@ report_mtu(struct preflight *c, const struct unfit *unfit)
 			  c->sc->topo->nodes[flow->src_node].name, c->sc->topo->nodes[flow->dst_node].name,
 			  c->sc->mtu_frame_bytes, lacking, topo_port_name(c->sc->topo, unfit->port, port),
 			  settings->mtu_bytes, preflight_further_ports(unfit->count - 1, more));
+	for (uint32_t p = 0; p < c->sc->topo->nports; p++)
+		if (unfit->flow_of[p] != 0)
+			lacking = max_u32(lacking, lacking_at(c, p));
 	while (fits > IBTA_LEAST_MTU && fits + lacking > c->sc->roce.mtu_bytes)
 		fits /= 2;
 	snprintf(f->remedy, sizeof(f->remedy), "--set host.mtu=%u", fits);
+}
+
+/* A port's map, or that of all that have its setting, leads the class into itself; the other rows stay. */
+static void
+remedy_map(const struct preflight *c, struct preflight_finding *f, uint32_t port, uint8_t prio)
+{
+	const struct switch_settings *settings = switch_settings_at(&c->sc->switches, c->sc->topo, port);
+	char path[CFG_WHERE_PATH], rows[128] = "";
+
+	for (uint32_t p = 1; p < SWITCH_CLASSES; p++)
+		if (p != prio && settings->class_of[p] != p)
+			snprintf(rows + strlen(rows), sizeof(rows) - strlen(rows), "\"%u:%u\", ", p * 8,
+				 settings->class_of[p]);
+	if (cfg_has(&settings->params.where, "class_map"))
+		preflight_remedy(f, "--set '%.100s.class_map=[ %.100s\"%u:%u\" ]'",
+				 cfg_where_path(&settings->params.where, path), rows, prio * 8u, prio);
 }
 
 /* @param lost  the class into which it is mapped has no PFC; else the one that it is paused in is another */
@@ -211,10 +309,9 @@ static void
 report_map(struct preflight *c, const struct unfit *unfit, bool lost)
 {
 	const struct topo_port *at = &c->sc->topo->ports[unfit->port];
-	const struct switch_settings *settings = switch_settings_at(&c->sc->switches, c->sc->topo, unfit->port);
 	const struct flow *flow = &c->sc->plan->flows.flows[unfit->flow];
 	uint8_t class = switch_class_of(c->emulation->switches[at->node], at->index, flow);
-	char port[64], more[PREFLIGHT_MORE], path[CFG_WHERE_PATH], rows[128] = "";
+	char port[64], more[PREFLIGHT_MORE];
 	struct preflight_finding *f;
 
 	topo_port_name(c->sc->topo, unfit->port, port);
@@ -232,21 +329,15 @@ report_map(struct preflight *c, const struct unfit *unfit, bool lost)
 			"it: a PAUSE of class %u does not hold it back, and what does not fit is lost%s",
 			c->sc->topo->nodes[flow->src_node].name, c->sc->topo->nodes[flow->dst_node].name, port, class,
 			class, preflight_further_ports(unfit->count - 1, more));
-	/* The other rows stay. */
-	for (uint32_t p = 1; p < SWITCH_CLASSES; p++)
-		if (p != flow->prio && settings->class_of[p] != p)
-			snprintf(rows + strlen(rows), sizeof(rows) - strlen(rows), "\"%u:%u\", ", p * 8,
-				 settings->class_of[p]);
-	if (cfg_has(&settings->params.where, "class_map"))
-		snprintf(f->remedy, sizeof(f->remedy), "--set '%.100s.class_map=[ %.100s\"%u:%u\" ]'",
-			 cfg_where_path(&settings->params.where, path), rows, flow->prio * 8u, flow->prio);
+	for (uint32_t p = 0; p < c->sc->topo->nports; p++)
+		if (unfit->flow_of[p] != 0)
+			remedy_map(c, f, p, c->sc->plan->flows.flows[unfit->flow_of[p] - 1].prio);
 }
 
 enum unfit_kind { UNFIT_LOSSY, UNFIT_MTU, UNFIT_MAP_LOSSY, UNFIT_MAP_DIFFERS, UNFIT_KINDS };
 
 struct unfits {
 	struct unfit of[UNFIT_KINDS];
-	bool *seen[UNFIT_KINDS]; /* [ports] */
 };
 
 /* @param before  the class in which it waits in front of the port */
@@ -264,9 +355,9 @@ look_at_class(struct unfits *unfits, const struct preflight *c, uint32_t port, u
 	if (switch_lossless_classes(&c->sc->switches.all.pfc, &lossless, &err) < 0 || (lossless >> prio & 1) == 0)
 		return;
 	if ((configured >> class & 1) == 0)
-		note_unfit(&unfits->of[kind], unfits->seen[kind], port, flow);
+		note_unfit(&unfits->of[kind], port, flow);
 	else if (class != before)
-		note_unfit(&unfits->of[UNFIT_MAP_DIFFERS], unfits->seen[UNFIT_MAP_DIFFERS], port, flow);
+		note_unfit(&unfits->of[UNFIT_MAP_DIFFERS], port, flow);
 }
 
 static void
@@ -276,7 +367,7 @@ look_at_mtu(struct unfits *unfits, const struct preflight *c, uint32_t port, uin
 	const struct sw *sw = c->emulation->switches[at->node];
 
 	if (sw != NULL && c->sc->mtu_frame_bytes > sw->rules[at->index].max_wire_bytes)
-		note_unfit(&unfits->of[UNFIT_MTU], unfits->seen[UNFIT_MTU], port, flow);
+		note_unfit(&unfits->of[UNFIT_MTU], port, flow);
 }
 
 /* A flow's data enters switches and leaves them. */
@@ -306,8 +397,8 @@ check_ports(struct preflight *c)
 	int ret = 0;
 
 	for (uint32_t k = 0; k < UNFIT_KINDS; k++) {
-		unfits.seen[k] = calloc(sc->topo->nports + 1u, 1);
-		ret = unfits.seen[k] != NULL ? ret : -ENOMEM;
+		unfits.of[k].flow_of = calloc(sc->topo->nports + 1u, sizeof(uint32_t));
+		ret = unfits.of[k].flow_of != NULL ? ret : -ENOMEM;
 	}
 	for (uint32_t f = 0; ret == 0 && (sc->switches.nown != 0 || sc->switches.maps_classes) && f < sc->plan->flows.count;
 	     f++) {
@@ -325,7 +416,7 @@ check_ports(struct preflight *c)
 	if (unfits.of[UNFIT_MAP_DIFFERS].count != 0)
 		report_map(c, &unfits.of[UNFIT_MAP_DIFFERS], false);
 	for (uint32_t k = 0; k < UNFIT_KINDS; k++)
-		free(unfits.seen[k]);
+		free(unfits.of[k].flow_of);
 	return ret;
 }
 

@@ -20,7 +20,7 @@ struct preflight_finding {
 	bool inert;        /* something that is configured cannot act in this run: its start warns of it */
 	bool unmarked;     /* and so no packet will be marked, or because no port has more than it sends */
 	char text[640];
-	char remedy[256]; /* options of the command line; "": none */
+	char remedy[2048]; /* options of the command line, for all places if they fit; "": none */
 };
 
 #define PREFLIGHT_FINDINGS 32 /* of one configuration; a check groups ports, and makes a few at the most */
@@ -36,6 +36,14 @@ struct preflight {
 /* For checks. @param inert  as of the finding. @return the finding, for its remedy */
 struct preflight_finding *preflight_add(struct preflight *c, const char *check, bool inert, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
+
+/* For checks. Adds an option to the remedy of a finding, "--set PATH=VALUE", unless it is there. */
+void preflight_remedy(struct preflight_finding *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/*
+ * Likewise one with a number of bytes; where places share the setting, the least or the most of theirs.
+ * @param option  in front of the number. @param tail  behind it
+ */
+void preflight_remedy_bytes(struct preflight_finding *f, const char *option, uint64_t bytes, const char *tail, bool least);
 
 #define PREFLIGHT_MORE 64
 

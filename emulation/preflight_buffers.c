@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/minmax.h"
 #include "common/units.h"
 #include "dpswitch/pipeline/switch.h"
 #include "scenario/scenario.h"
@@ -70,8 +71,9 @@ find_loads(const struct scenario *sc)
 struct marking {
 	uint32_t port, busy;
 	uint64_t xoff_bytes;  /* of each, when all have as much: reserve and threshold */
-	uint64_t queue_bytes; /* then */
+	uint64_t queue_bytes; /* then; of a class without PFC: the most that its queue holds */
 	uint64_t kmin_bytes;
+	bool paused; /* the class has PFC */
 };
 
 static const struct pfc_params *
@@ -92,9 +94,15 @@ mark(const struct sw *sw, uint16_t index, uint8_t prio, uint32_t busy)
 	uint64_t above = pfc->model == PFC_STATIC ? pfc->xoff_bytes
 						  : (uint64_t)(alpha * (double)pfc->pool_bytes / (1 + busy * alpha));
 
+	if ((account_configured(sw, index) >> prio & 1) == 0)
+		return (struct marking){ .port = sw->node.topo->nodes[sw->node.id].first_port + index,
+					 .busy = busy,
+					 .queue_bytes = sw->rules[index].limit_bytes[prio],
+					 .kmin_bytes = sw->ports[index].egress.ecn[prio].kmin_bytes };
 	return (struct marking){
 		.port = sw->node.topo->nodes[sw->node.id].first_port + index,
 		.busy = busy,
+		.paused = true,
 		.xoff_bytes = pfc->reserve_bytes + above,
 		.queue_bytes = busy * (pfc->reserve_bytes + above),
 		.kmin_bytes = sw->ports[index].egress.ecn[prio].kmin_bytes,
@@ -138,16 +146,74 @@ windows_bytes(const struct scenario *sc, uint32_t flows)
 	return window != 0 ? flows * (window / sc->roce.mtu_bytes + 1) * sc->mtu_frame_bytes : UINT64_MAX;
 }
 
+/* Of one switch, port or cable more: a setting of bytes. @param least  as of preflight_remedy_bytes() */
+static void
+remedy_setting(struct preflight_finding *f, const struct cfg_where *where, const char *key, uint64_t bytes, bool least)
+{
+	char path[CFG_WHERE_PATH], option[CFG_WHERE_PATH + 32];
+
+	snprintf(option, sizeof(option), "--set %.255s.%s=", cfg_where_path(where, path), key);
+	preflight_remedy_bytes(f, option, bytes, "", least);
+}
+
 /* Egresses that more comes to than they send, and those of them that never mark. */
 struct crowded {
-	uint32_t ports, behind_pfc, behind_window;
+	uint32_t ports, behind_pfc, behind_window, behind_limit;
 	struct marking best;      /* of those behind PFC: the nearest to marking */
+	struct marking limited;   /* the first of those whose queue drops before: its limit is queue_bytes */
 	uint64_t in_flight_bytes; /* of those behind windows: the most, and where */
 	uint32_t in_flight_port, in_flight_flows;
+	struct preflight_finding of_pfc, of_limits; /* their remedies */
 };
 
+/* The group that holds a setting: of a single switch, or of all. @return path */
+static const char *
+path_of(const struct cfg_where *where, const char *all, char path[CFG_WHERE_PATH])
+{
+	cfg_where_path(where, path);
+	return path[0] != '\0' ? path : all;
+}
+
+/* With twice what marks, whoever shares the setting. */
 static void
-weigh(struct crowded *all, const struct scenario *sc, const struct marking *m, uint32_t flows)
+remedy_marking(struct preflight_finding *f, const struct scenario *sc, const struct sw *sw, const struct marking *m)
+{
+	const struct pfc_params *pfc = pfc_at(sw, sw->node.topo->ports[m->port].index, sc->roce.data_prio);
+	const struct switch_settings *settings = switch_settings_of(&sc->switches, sw->node.id);
+	double alpha = (double)pfc->alpha_num / (double)(1u << pfc->alpha_shift);
+	char path[CFG_WHERE_PATH], option[CFG_WHERE_PATH + 32];
+
+	if (sw->account.pools != NULL) {
+		settings = switch_settings_at(&sc->switches, sw->node.topo, m->port);
+		remedy_setting(f, &settings->buffers->pools[pfc->pool].where, "size",
+			       (uint64_t)(2 * ((double)m->kmin_bytes / m->busy) * (1 + m->busy * alpha) / alpha), false);
+		return;
+	}
+	if (pfc->model == PFC_STATIC) {
+		snprintf(option, sizeof(option), "--set %.255s.xoff=", path_of(&settings->pfc.where, "switch.pfc", path));
+		preflight_remedy_bytes(f, option, 2 * m->kmin_bytes / m->busy, "", false);
+		return;
+	}
+	snprintf(option, sizeof(option), "--set %.255s.buffer=", path_of(&settings->params.where, "switch", path));
+	preflight_remedy_bytes(f, option, roomy_mb(sw, m, pfc), "MB", false);
+}
+
+/* A class without PFC: its queue has a limit. */
+static void
+weigh_limit(struct crowded *all, const struct scenario *sc, const struct sw *sw, const struct marking *m)
+{
+	const struct switch_settings *settings = switch_settings_of(&sc->switches, sw->node.id);
+	char path[CFG_WHERE_PATH], option[CFG_WHERE_PATH + 32];
+
+	if (all->behind_limit++ == 0)
+		all->limited = *m;
+	snprintf(option, sizeof(option), "--set %.255s.lossy_queue=", path_of(&settings->params.where, "switch", path));
+	if (sw->account.pools == NULL)
+		preflight_remedy_bytes(&all->of_limits, option, 2 * m->kmin_bytes, "", false);
+}
+
+static void
+weigh(struct crowded *all, const struct scenario *sc, const struct sw *sw, const struct marking *m, uint32_t flows)
 {
 	uint64_t in_flight_bytes = windows_bytes(sc, flows);
 
@@ -159,41 +225,23 @@ weigh(struct crowded *all, const struct scenario *sc, const struct marking *m, u
 			all->in_flight_port = m->port;
 			all->in_flight_flows = flows;
 		}
+	} else if (!m->paused && m->queue_bytes <= m->kmin_bytes) {
+		weigh_limit(all, sc, sw, m);
 	} else if (m->queue_bytes <= m->kmin_bytes) {
+		remedy_marking(&all->of_pfc, sc, sw, m);
 		if (all->behind_pfc++ == 0 || (double)m->queue_bytes / (double)m->kmin_bytes >
 						      (double)all->best.queue_bytes / (double)all->best.kmin_bytes)
 			all->best = *m;
 	}
 }
 
-/* The group that holds a setting: of a single switch, or of all. @return path */
-static const char *
-path_of(const struct cfg_where *where, const char *all, char path[CFG_WHERE_PATH])
-{
-	cfg_where_path(where, path);
-	return path[0] != '\0' ? path : all;
-}
-
-static void
-remedy_pool(struct preflight_finding *f, const struct sw *sw, const struct marking *best, const struct pfc_params *pfc)
-{
-	const struct switch_settings *settings = switch_settings_at(sw->config->setup, sw->node.topo, best->port);
-	double alpha = (double)pfc->alpha_num / (double)(1u << pfc->alpha_shift);
-	char path[CFG_WHERE_PATH];
-
-	cfg_where_path(&settings->buffers->pools[pfc->pool].where, path);
-	snprintf(f->remedy, sizeof(f->remedy), "--set %.150s.size=%" PRIu64, path,
-		 (uint64_t)(2 * ((double)best->kmin_bytes / best->busy) * (1 + best->busy * alpha) / alpha));
-}
-
 static void
 report_pfc(struct preflight *c, const struct crowded *all, bool inert)
 {
 	const struct marking *best = &all->best;
-	const struct sw *sw = c->emulation->switches[c->sc->topo->ports[best->port].node];
-	const struct pfc_params *pfc = pfc_at(sw, c->sc->topo->ports[best->port].index, c->sc->roce.data_prio);
-	const struct switch_settings *settings = switch_settings_of(&c->sc->switches, sw->node.id);
-	char port[64], path[CFG_WHERE_PATH];
+	const struct topo_port *at = &c->sc->topo->ports[best->port];
+	const struct sw *sw = c->emulation->switches[at->node];
+	char port[64];
 	struct preflight_finding *f;
 
 	f = preflight_add(
@@ -204,15 +252,25 @@ report_pfc(struct preflight *c, const struct crowded *all, bool inert)
 		inert ? "host.cc = \"dcqcn\" cannot act: " : "", all->behind_pfc, all->ports,
 		topo_port_name(c->sc->topo, best->port, port), best->busy, best->xoff_bytes, best->queue_bytes,
 		best->kmin_bytes);
-	if (sw->account.pools != NULL)
-		remedy_pool(f, sw, best, pfc);
-	else if (pfc->model == PFC_STATIC)
-		snprintf(f->remedy, sizeof(f->remedy), "--set %.150s.xoff=%" PRIu64,
-			 path_of(&settings->pfc.where, "switch.pfc", path), 2 * best->kmin_bytes / best->busy);
-	else
-		snprintf(f->remedy, sizeof(f->remedy), "--set %.150s.buffer=%" PRIu64 "MB%s",
-			 path_of(&settings->params.where, "switch", path), roomy_mb(sw, best, pfc),
-			 scenario_window_bytes(c->sc) != 0 ? " --set host.window=none" : "");
+	memcpy(f->remedy, all->of_pfc.remedy, sizeof(f->remedy));
+	if (sw->account.pools == NULL && pfc_at(sw, at->index, c->sc->roce.data_prio)->model != PFC_STATIC &&
+	    scenario_window_bytes(c->sc) != 0)
+		preflight_remedy(f, "--set host.window=none");
+}
+
+static void
+report_limit(struct preflight *c, const struct crowded *all, bool inert)
+{
+	char port[64];
+	struct preflight_finding *f;
+
+	f = preflight_add(
+		c, "ecn-behind-drop", inert,
+		"%sat %u of the %u ports that several ingresses fill, queues of a class without PFC drop before ECN marks. "
+		"%s: its queue holds %" PRIu64 " B; kmin %" PRIu64 " B",
+		inert ? "host.cc = \"dcqcn\" cannot act: " : "", all->behind_limit, all->ports,
+		topo_port_name(c->sc->topo, all->limited.port, port), all->limited.queue_bytes, all->limited.kmin_bytes);
+	memcpy(f->remedy, all->of_limits.remedy, sizeof(f->remedy));
 }
 
 static void
@@ -243,7 +301,7 @@ preflight_ecn(struct preflight *c)
 	struct load *loads;
 	bool inert;
 
-	if (c->sc->cc.echo == CC_ECHO_NONE || !settings->pfc.enabled || (!settings->ecn.enabled && settings->nwreds == 0))
+	if (c->sc->cc.echo == CC_ECHO_NONE || (!settings->ecn.enabled && settings->nwreds == 0))
 		return 0;
 	loads = find_loads(c->sc);
 	if (loads == NULL)
@@ -257,10 +315,12 @@ preflight_ecn(struct preflight *c)
 			continue;
 		m = mark(sw, topo->ports[p].index, c->sc->roce.data_prio, busy);
 		if (m.kmin_bytes != ECN_NEVER)
-			weigh(&all, c->sc, &m, loads[p].flows);
+			weigh(&all, c->sc, sw, &m, loads[p].flows);
 	}
 	free(loads);
-	inert = all.behind_pfc + all.behind_window == all.ports;
+	inert = all.behind_pfc + all.behind_window + all.behind_limit == all.ports;
+	if (all.behind_limit != 0)
+		report_limit(c, &all, inert);
 	if (all.behind_pfc != 0)
 		report_pfc(c, &all, inert);
 	if (all.behind_window != 0)
@@ -275,16 +335,31 @@ preflight_ecn(struct preflight *c)
 
 /* Rows of headroom that are short for a cable. */
 
+/* @return whether the row is the scenario's: the remedy gives it what the cable needs */
+static bool
+remedy_row(struct preflight_finding *f, const struct switch_pfc_params *pfc, size_t index, uint64_t needed)
+{
+	char path[CFG_WHERE_PATH], option[512];
+	const char *row = pfc->headrooms.items[index];
+
+	if (!cfg_has(&pfc->where, "headrooms"))
+		return false;
+	snprintf(option, sizeof(option), "--set '%.100s.headrooms.[%zu]=\"%.*s ", cfg_where_path(&pfc->where, path), index,
+		 (int)(strrchr(row, ' ') - row), row);
+	preflight_remedy_bytes(f, option, needed, "\"'", false);
+	return true;
+}
+
 int
 preflight_headroom(struct preflight *c)
 {
 	const struct topo *topo = c->sc->topo;
-	const struct switch_pfc_params *rows;
 	uint32_t worst = TOPO_NONE, count = 0;
-	uint64_t worst_row = 0, worst_needed = 0;
-	char port[64], more[PREFLIGHT_MORE], rate[32], delay[32], path[CFG_WHERE_PATH];
-	size_t index = 0, worst_index = 0;
-	struct preflight_finding *f;
+	uint64_t worst_row = 0, worst_needed = 0, most_needed = 0;
+	bool profiles = false;
+	char port[64], more[PREFLIGHT_MORE], rate[32], delay[32];
+	struct preflight_finding *f, rows_of = { .remedy = "" };
+	size_t index = 0;
 
 	for (uint32_t p = 0; p < topo->nports; p++) {
 		const struct sw *sw = c->emulation->switches[topo->ports[p].node];
@@ -293,17 +368,17 @@ preflight_headroom(struct preflight *c)
 		struct err err = { "" };
 
 		/* One size of all cables is checked as the switches are made. */
-		if (sw == NULL || sw->account.pools != NULL || !pfc->enabled || pfc->headroom_bytes != 0 ||
-		    switch_headroom_row(pfc, &topo->ports[p], &row, &index, &err) < 0 || row == 0)
+		if (sw == NULL || sw->account.pools != NULL || !pfc->enabled || pfc->headroom_bytes != 0)
 			continue;
 		needed = account_headroom_needed(sw, topo->ports[p].index);
-		if (row >= needed)
+		most_needed = max_u64(most_needed, needed);
+		if (switch_headroom_row(pfc, &topo->ports[p], &row, &index, &err) < 0 || row == 0 || row >= needed)
 			continue;
+		profiles |= !remedy_row(&rows_of, pfc, index, needed);
 		if (count++ == 0 || needed - row > worst_needed - worst_row) {
 			worst = p;
 			worst_row = row;
 			worst_needed = needed;
-			worst_index = index;
 		}
 	}
 	if (count == 0)
@@ -315,14 +390,9 @@ preflight_headroom(struct preflight *c)
 			  units_format_rate(topo->ports[worst].rate_bps, rate, sizeof(rate)),
 			  units_format_time(topo->ports[worst].delay_ps, delay, sizeof(delay)), worst_row,
 			  (worst_needed - worst_row + 1023) / 1024, worst_needed, preflight_further_ports(count - 1, more));
-	rows = &switch_settings_at(&c->sc->switches, topo, worst)->pfc;
-	if (!cfg_has(&rows->where, "headrooms")) /* a profile's */
-		snprintf(f->remedy, sizeof(f->remedy), "--set switch.pfc.headroom=%" PRIu64, worst_needed);
-	else
-		snprintf(f->remedy, sizeof(f->remedy), "--set '%.100s.headrooms.[%zu]=\"%.*s %" PRIu64 "\"'",
-			 cfg_where_path(&rows->where, path), worst_index,
-			 (int)(strrchr(rows->headrooms.items[worst_index], ' ') - rows->headrooms.items[worst_index]),
-			 rows->headrooms.items[worst_index], worst_needed);
+	if (profiles) /* one size for all cables */
+		preflight_remedy_bytes(&rows_of, "--set switch.pfc.headroom=", most_needed, "", false);
+	memcpy(f->remedy, rows_of.remedy, sizeof(f->remedy));
 	return 0;
 }
 
@@ -373,6 +443,7 @@ struct short_switch {
 	size_t pool;
 	uint64_t has_bytes, needed_bytes;
 	uint32_t count;
+	struct preflight_finding of_all; /* its remedy */
 };
 
 static void
@@ -393,7 +464,7 @@ static void
 look_at_pools(const struct preflight *c, const struct sw *sw, struct short_switch *headroom, struct short_switch *buffer)
 {
 	const struct switch_settings *settings = switch_settings_of(&c->sc->switches, sw->node.id);
-	uint64_t most = 0;
+	uint64_t most = 0, excess;
 	size_t largest = 0;
 
 	for (size_t i = 0; i < settings->buffers->npools; i++) {
@@ -404,18 +475,25 @@ look_at_pools(const struct preflight *c, const struct sw *sw, struct short_switc
 			most = pool->size_bytes;
 			largest = i;
 		}
-		if (shared->limit_bytes != 0)
-			note_switch(headroom, sw, i, shared->limit_bytes, shared->needed_bytes);
+		if (shared->limit_bytes == 0)
+			continue;
+		note_switch(headroom, sw, i, shared->limit_bytes, shared->needed_bytes);
+		if (shared->needed_bytes > shared->limit_bytes)
+			remedy_setting(&headroom->of_all, &pool->where, "xoff", shared->needed_bytes, false);
 	}
-	if (settings->params.buffer_bytes != 0)
-		note_switch(buffer, sw, largest, settings->params.buffer_bytes, sw->account.buffer_bytes);
+	if (settings->params.buffer_bytes == 0 || sw->account.buffer_bytes <= settings->params.buffer_bytes)
+		return;
+	note_switch(buffer, sw, largest, settings->params.buffer_bytes, sw->account.buffer_bytes);
+	excess = sw->account.buffer_bytes - settings->params.buffer_bytes;
+	if (excess < most)
+		remedy_setting(&buffer->of_all, &settings->buffers->pools[largest].where, "size", most - excess, true);
 }
 
 static void
 report_pools(struct preflight *c, const struct short_switch *headroom, const struct short_switch *buffer)
 {
 	const struct buffer_pool_params *pool;
-	char path[CFG_WHERE_PATH], has[32], takes[32];
+	char has[32], takes[32];
 	struct preflight_finding *f;
 
 	if (headroom->count != 0) {
@@ -426,21 +504,17 @@ report_pools(struct preflight *c, const struct short_switch *headroom, const str
 			"once; it has %" PRIu64 " B: what does not fit is dropped (no_buffer); so it is at %u more pools",
 			pool->name, c->sc->topo->nodes[headroom->sw->node.id].name, headroom->needed_bytes,
 			headroom->has_bytes, headroom->count - 1);
-		snprintf(f->remedy, sizeof(f->remedy), "--set %.150s.xoff=%" PRIu64, cfg_where_path(&pool->where, path),
-			 headroom->needed_bytes);
+		memcpy(f->remedy, headroom->of_all.remedy, sizeof(f->remedy));
 	}
 	if (buffer->count == 0)
 		return;
-	pool = &switch_settings_of(&c->sc->switches, buffer->sw->node.id)->buffers->pools[buffer->pool];
 	f = preflight_add(
 		c, "pools-oversubscribed", false,
 		"ingress pools, reserves and headroom of %s take %s; its buffer is %s; so it is at %u more switches",
 		c->sc->topo->nodes[buffer->sw->node.id].name,
 		units_format_bytes(buffer->needed_bytes, takes, sizeof(takes)),
 		units_format_bytes(buffer->has_bytes, has, sizeof(has)), buffer->count - 1);
-	if (buffer->needed_bytes - buffer->has_bytes < pool->size_bytes)
-		snprintf(f->remedy, sizeof(f->remedy), "--set %.150s.size=%" PRIu64, cfg_where_path(&pool->where, path),
-			 pool->size_bytes - (buffer->needed_bytes - buffer->has_bytes));
+	memcpy(f->remedy, buffer->of_all.remedy, sizeof(f->remedy));
 }
 
 /* @return limit of a port's queue of a class with PFC, when it is alone; UINT64_MAX: it has none */
@@ -482,13 +556,26 @@ struct short_port {
 	uint32_t port, count;
 	uint8_t prio;
 	uint64_t has_bytes, needed_bytes;
+	struct preflight_finding of_all; /* its remedy */
 };
 
+/* @return the place of a class's profile; NULL: no row names one */
+static const struct cfg_where *
+profile_of(const struct switch_settings *settings, const struct buffer_rows *rows, uint8_t prio)
+{
+	const struct buffer_row_params *row = buffer_row_of(rows, prio);
+
+	return row != NULL ? &settings->buffers->profiles[row->profile].where : NULL;
+}
+
+/* @param profile  of profile_of(). @param key  in it that is too small */
 static void
-note_short(struct short_port *worst, uint32_t port, uint8_t prio, uint64_t has_bytes, uint64_t needed_bytes)
+note_short(struct short_port *worst, uint32_t port, uint8_t prio, uint64_t has_bytes, uint64_t needed_bytes,
+	   const struct cfg_where *profile, const char *key)
 {
 	if (has_bytes >= needed_bytes)
 		return;
+	remedy_setting(&worst->of_all, profile, key, needed_bytes, false);
 	if (worst->count++ == 0 || needed_bytes - has_bytes > worst->needed_bytes - worst->has_bytes) {
 		worst->port = port;
 		worst->prio = prio;
@@ -503,7 +590,7 @@ report_short(struct preflight *c, const struct short_port *headroom, const struc
 	const struct topo *topo = c->sc->topo;
 	const struct switch_settings *settings;
 	const struct buffer_profile_params *profile;
-	char port[64], rate[32], delay[32], path[CFG_WHERE_PATH];
+	char port[64], rate[32], delay[32];
 	struct preflight_finding *f;
 
 	if (headroom->count != 0) {
@@ -519,8 +606,7 @@ report_short(struct preflight *c, const struct short_port *headroom, const struc
 				  units_format_rate(topo->ports[headroom->port].rate_bps, rate, sizeof(rate)),
 				  units_format_time(topo->ports[headroom->port].delay_ps, delay, sizeof(delay)),
 				  headroom->needed_bytes, headroom->count - 1);
-		snprintf(f->remedy, sizeof(f->remedy), "--set %.150s.xoff=%" PRIu64, cfg_where_path(&profile->where, path),
-			 headroom->needed_bytes);
+		memcpy(f->remedy, headroom->of_all.remedy, sizeof(f->remedy));
 	}
 	if (queue->count == 0)
 		return;
@@ -532,8 +618,7 @@ report_short(struct preflight *c, const struct short_port *headroom, const struc
 			  "hold up to %" PRIu64 " B: it drops (queue_full) before PFC pauses; so it is at %u more queues",
 			  queue->prio, topo_port_name(topo, queue->port, port), queue->has_bytes, profile->name,
 			  queue->needed_bytes, queue->count - 1);
-	snprintf(f->remedy, sizeof(f->remedy), "--set %.150s.size=%" PRIu64, cfg_where_path(&profile->where, path),
-		 queue->needed_bytes);
+	memcpy(f->remedy, queue->of_all.remedy, sizeof(f->remedy));
 }
 
 int
@@ -546,18 +631,22 @@ preflight_pools(struct preflight *c)
 	for (uint32_t p = 0; p < topo->nports; p++) {
 		const struct sw *sw = c->emulation->switches[topo->ports[p].node];
 		uint16_t index = topo->ports[p].index;
+		const struct switch_settings *settings;
 		uint8_t lossless;
 
 		if (sw == NULL || sw->account.pools == NULL)
 			continue;
 		lossless = account_configured(sw, index);
+		settings = switch_settings_at(&c->sc->switches, topo, p);
 		for (uint8_t prio = 1; prio < SWITCH_CLASSES; prio++) {
 			const struct pfc_ingress *in = &sw->account.ingress[account_index(&sw->account, index, prio)];
 
 			if ((lossless >> prio & 1) == 0)
 				continue;
-			note_short(&headroom, p, prio, in->headroom_limit_bytes, account_headroom_needed(sw, index));
-			note_short(&queue, p, prio, queue_limit(sw, index, prio), ingress_limit(sw, prio));
+			note_short(&headroom, p, prio, in->headroom_limit_bytes, account_headroom_needed(sw, index),
+				   profile_of(settings, &settings->groups, prio), "xoff");
+			note_short(&queue, p, prio, queue_limit(sw, index, prio), ingress_limit(sw, prio),
+				   profile_of(settings, &settings->queues, prio), "size");
 		}
 	}
 	report_short(c, &headroom, &queue);

@@ -62,7 +62,7 @@ SHORT = {
     "pingmesh-rails": sets(pingmesh__duration="10ms"),
 }
 SLOW = ("ns3-allgather-100g",)
-REASONS = ("ecn-behind-pfc", "ecn-behind-window", "no-contention", "no-marks")
+REASONS = ("ecn-behind-pfc", "ecn-behind-window", "ecn-behind-drop", "no-contention", "no-marks")
 
 
 def explained(name, *args):
@@ -82,6 +82,13 @@ for name in ("two-jobs", "incast"):
     alike, warned = same(shipped(name), *NS3)
     check(alike and "ecn-behind-pfc: host.cc = \"dcqcn\" cannot act" in warned, f"{name}, ns3: DCQCN does nothing, the run warns of it", warned)
     check("ecn-behind-pfc" in findings(shipped(name), *NS3), f"{name}, ns3: so does the check before it")
+
+# Without PFC queues hold 1 MiB, where the profile's switch begins to mark.
+drops = sets(switch__pfc__enabled="false")
+alike, warned = same(shipped("eight-to-one"), *drops)
+check(alike and "ecn-behind-drop: host.cc = \"dcqcn\" cannot act" in warned, "queues that drop before they mark: the run warns of it", warned)
+alike, warned = same(shipped("eight-to-one"), *drops, "--set", "switch.lossy_queue=8MB")
+check(not alike and "cannot act" not in warned, "longer ones let it act", warned)
 
 for name, scenario in (("ring", shipped("clean-ring")), ("flow", scenario_file(SMALL_FLOW))):
     quiet = rocelab(scenario)

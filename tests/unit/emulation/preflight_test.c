@@ -16,7 +16,7 @@
 #include "scenario/scenario.h"
 #include "tests/unit/unit.h"
 
-#define MAX_SETS 8
+#define MAX_SETS 16
 
 /* Three hosts at a switch, two of them to the third. */
 #define TWO_TO_ONE                                                                                                         \
@@ -40,7 +40,7 @@ struct found {
 static void
 look(const char *text, const char *sets, struct found *found)
 {
-	char path[] = "/tmp/preflight-XXXXXX", words[512], *rest = words, *word;
+	char path[] = "/tmp/preflight-XXXXXX", words[4096], *rest = words, *word;
 	struct scenario_options options = { .path = path };
 	const struct emulation_options how = { .lcores = 1, .phase = EMULATION_RUN, .services = run_services };
 	struct err err = { "" };
@@ -87,7 +87,7 @@ expect(const char *text, const char *sets, const char *check, bool inert, const 
 {
 	struct found found, again;
 	const struct preflight_finding *f;
-	char both[512];
+	char both[4096];
 
 	look(text, sets, &found);
 	f = of(&found, check);
@@ -356,11 +356,77 @@ pools_and_profiles(void **state)
 		    "");
 }
 
+/* Two switches in a row, two hosts at each; all send to the last. */
+#define TWO_SWITCHES                                                                                                       \
+	"topology = { kind = \"explicit\"; hosts = [ \"a\", \"b\", \"c\", \"d\" ]; switches = [ \"s\", \"t\" ]; rate = "   \
+	"\"100Gbps\"; delay = \"1us\"; links = ( \"a s\", \"b s\", \"s t 150Gbps\", \"c t\", \"d t\" ); };\n"              \
+	"flows = ( { src = \"a\"; dst = \"d\"; sport = 20001; bytes = \"1MB\"; }, { src = \"b\"; dst = \"d\"; sport "      \
+	"= 20002; bytes = \"1MB\"; }, { src = \"c\"; dst = \"d\"; sport = 20003; bytes = \"1MB\"; } );\n"
+#define OWN_POOLS(name, size, shared, xoff)                                                                                \
+	"{ names = [ \"" name "\" ]; buffer = " size "; buffer_pool = ( { name = \"l\"; type = \"ingress\"; size = " size  \
+	"; xoff = " shared "; } ); buffer_profile = ( { name = \"p\"; pool = \"l\"; xoff = " xoff                          \
+	"; } ); buffer_pg = ( \"3 p\" ); }"
+
+/* What is wrong at several places has a remedy for each. */
+static void
+remedies_are_for_all_places(void **state)
+{
+	static const char *const pools = TWO_SWITCHES "switches = ( " OWN_POOLS(
+		"s", "9000000", "50000", "8000") ", " OWN_POOLS("t", "100000", "20000", "9000") " );\n";
+
+	(void)state;
+	expect(pools, "", "headroom-short", false, "so it is at 5 more groups");
+	expect(pools, "--set switches.[0].buffer_profile.[0].xoff=70000 --set switches.[1].buffer_profile.[0].xoff=70000",
+	       "headroom-oversubscribed", false, "so it is at 1 more pools");
+	expect(pools, "", "pools-oversubscribed", false, "so it is at 1 more switches");
+	expect(pools, "--set switches.[0].buffer_pool.[0].size=100KB", "ecn-behind-pfc", true, "at 2 of the 2 ports");
+	expect(TWO_SWITCHES,
+	       "--set 'switches.[0].names=[ \"s\" ]' --set switches.[0].pfc.enabled=false --set "
+	       "'switches.[1].names=[ \"t\" ]' --set 'switches.[1].pfc.priorities=[ \"5\" ]'",
+	       "lossy-port", false, "so it is at 3 more ports");
+	expect(TWO_SWITCHES,
+	       "--set 'switches.[0].names=[ \"s\" ]' --set 'switches.[0].class_map=[ \"24:1\" ]' --set "
+	       "'switches.[1].names=[ \"t\" ]' --set 'switches.[1].class_map=[ \"24:2\" ]'",
+	       "class-map-lossy", false, "so it is at 3 more ports");
+	expect(TWO_SWITCHES,
+	       "--set host.mtu=4096 --set 'ports.[0].names=[ \"s:1\" ]' --set ports.[0].mtu=3000 --set "
+	       "'ports.[1].names=[ \"t:2\" ]' --set ports.[1].mtu=1500",
+	       "mtu-short", false, "so it is at 1 more port");
+	expect(TWO_SWITCHES, "--set 'switch.pfc.headrooms=[ \"100Gbps 300m 30000\", \"200Gbps 300m 40000\" ]'",
+	       "headroom-short", false, "so it is at");
+}
+
+/* A group of the class has to be there, too: as at another port. */
+static void
+a_port_without_a_group(void **state)
+{
+	(void)state;
+	expect(POOLS("{ name = \"l\"; type = \"ingress\"; size = \"10MB\"; }", "xoff = 44000;", ""),
+	       "--set 'ports.[0].names=[ \"s:2\" ]' --set ports.[0].pfc.enabled=false --set 'ports.[0].buffer_pg=[]'",
+	       "lossy-port", false, "enters s:2");
+}
+
+/* A queue of a class without PFC that drops at kmin, or before. */
+static void
+ecn_behind_drops(void **state)
+{
+	(void)state;
+	expect(TWO_TO_ONE, "--set switch.pfc.enabled=false --set switch.ecn.kmin=1MB --set switch.lossy_queue=1MB",
+	       "ecn-behind-drop", true,
+	       "host.cc = \"dcqcn\" cannot act: at 1 of the 1 ports that several ingresses fill, queues of a class without "
+	       "PFC "
+	       "drop before ECN marks. s:3: its queue holds 1000000 B; kmin 1000000 B");
+	expect_none(TWO_TO_ONE, "--set switch.pfc.enabled=false --set switch.ecn.kmin=1MB --set switch.lossy_queue=1001KB");
+}
+
 UNIT_TEST(preflight)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ecn_behind_pfc),
 		cmocka_unit_test(ecn_behind_windows),
+		cmocka_unit_test(ecn_behind_drops),
+		cmocka_unit_test(remedies_are_for_all_places),
+		cmocka_unit_test(a_port_without_a_group),
 		cmocka_unit_test(pools_and_profiles),
 		cmocka_unit_test(nothing_to_mark),
 		cmocka_unit_test(timer_below_the_round_trip),
