@@ -62,6 +62,7 @@ parse_row(char *text, struct sonic_row *row)
 	size_t count = 0, length;
 	bool negative;
 
+	text[strcspn(text, "#")] = '\0';
 	while ((word = strsep(&rest, " \t\r")) != NULL && count < ARRAY_LEN(words))
 		if (word[0] != '\0')
 			words[count++] = word;

@@ -131,6 +131,9 @@ del more["BUFFER_PROFILE"]["pg_lossless_100000_40m_profile"]
 text, _ = imported(*files(bare, write("fewer.json", more), BASE[1], ini))
 check("xoff = 61000L; dynamic_th = -3;" in text, "else it is made of the row", text)
 runs(text)
+again, _ = imported(*files(bare, write("fewer.json", more), BASE[1], write("windows.ini", "\ufeff# a comment\r\n\r\n"
+                    " 100000\t5m 1248 2288 35000 -3 2288 # behind a row\r\n100000 40m 1248 2288 61000 -3 2288# and without a blank\r\n")))
+check(again == text.replace("pg_profile_lookup.ini", "windows.ini"), "comments anywhere and Windows' line ends change nothing", again)
 text, warned = imported(*files({"leaf0": switch("leaf0", {"Ethernet0": ("a", ""), "Ethernet4": ("b", "")}, BUFFER_PG=None, BUFFER_QUEUE=None,
                                                 DEVICE_NEIGHBOR=None)}, BASE[1], ini))
 check('"100000Mbps 5m 35000"' in text and "leaf0-Ethernet4" in text and "a separate host" in warned,
