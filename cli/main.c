@@ -11,6 +11,7 @@
 #include "common/array.h"
 #include "common/child.h"
 #include "common/log.h"
+#include "common/nearest.h"
 #include "common/program.h"
 
 static const struct command commands[] = {
@@ -114,6 +115,20 @@ run_command(const struct command *command, int argc, char **argv)
 	return EXIT_NOT_BEGUN;
 }
 
+static int
+no_command(const char *word)
+{
+	struct nearest nearest = { .word = word };
+
+	for (size_t i = 0; i < NCOMMANDS; i++)
+		nearest_offer(&nearest, commands[i].name, strlen(commands[i].name));
+	if (nearest_is_near(&nearest))
+		log_error("no command \"%s\"; did you mean \"%s\"? rocelab --help lists them", word, nearest.best);
+	else
+		log_error("no command \"%s\"; rocelab --help lists them", word);
+	return EXIT_USAGE;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -134,6 +149,5 @@ main(int argc, char **argv)
 	for (size_t i = 0; i < NCOMMANDS; i++)
 		if (strcmp(argv[1], commands[i].name) == 0)
 			return run_command(&commands[i], argc - 1, argv + 1);
-	log_error("no command \"%s\"; rocelab --help lists them", argv[1]);
-	return EXIT_USAGE;
+	return no_command(argv[1]);
 }

@@ -32,6 +32,9 @@ run_files_check(const char *dir, struct err *err)
 	char path[PATH_MAX];
 	struct stat there;
 
+	if (access(dir, W_OK | X_OK) < 0 && errno != ENOENT) /* which the run makes */
+		return err_set(err, -errno, "%s: no files can be written there: %s: give another --out", dir,
+			       strerror(errno));
 	for (size_t i = 0; i < NAMES; i++)
 		if (snprintf(path, sizeof(path), "%s/%s", dir, names[i]) < (int)sizeof(path) && lstat(path, &there) == 0 &&
 		    !S_ISREG(there.st_mode) && !S_ISLNK(there.st_mode))
@@ -269,6 +272,8 @@ int
 run_dir_open(struct run_dir *dir, const char *path, struct err *err)
 {
 	*dir = (struct run_dir){ .lock = -1 };
+	if (path[0] == '\0')
+		return err_set(err, -EINVAL, "a folder without a name; \".\" is the current one");
 	if (snprintf(dir->path, sizeof(dir->path), "%s", path) >= (int)sizeof(dir->path))
 		return err_set(err, -ENAMETOOLONG, "%s: too long a path", path);
 	for (size_t end = strlen(dir->path); end > 1 && dir->path[end - 1] == '/'; end--)

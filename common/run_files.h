@@ -42,8 +42,9 @@
 #define RUN_GUESTS "guests"         /* a folder: NAME.log of each host with its own kernel */
 
 /*
- * Is there anything in a folder that a run does not replace, under a name of its files? @return 0, or -EEXIST with err
- * set
+ * Can a run write its files in a folder, if that is there?
+ * @return 0, or with err set -EEXIST: something that it does not replace has the name of one; -EACCES, -EROFS: it has no
+ *         right to
  */
 int run_files_check(const char *dir, struct err *err);
 

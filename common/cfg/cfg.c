@@ -23,6 +23,8 @@ cfg_open_file(const char *path)
 	return fd >= 0 ? fdopen(fd, "rb") : NULL;
 }
 
+#define BYTE_ORDER_MARK "\xef\xbb\xbf"
+
 /* The whole of a plain text file, the caller's to free. NULL with err and errno set. */
 static char *
 cfg_read_file(const char *path, struct err *err)
@@ -46,10 +48,14 @@ cfg_read_file(const char *path, struct err *err)
 		err_set(err, -EIO, "%s: cannot be read", path);
 		goto fail;
 	}
-	if (memchr(text, '\0', (size_t)st.st_size) == NULL)
+	if (memchr(text, '\0', (size_t)st.st_size) != NULL)
+		err_set(err, -EINVAL, "%s: holds a zero byte; plain text would be right", path);
+	else if (strncmp(text, BYTE_ORDER_MARK, sizeof(BYTE_ORDER_MARK) - 1) == 0)
+		err_set(err, -EINVAL,
+			"%s: begins with a byte order mark, which editors hide; UTF-8 without one would be right", path);
+	else
 		goto out;
 	errno = EINVAL;
-	err_set(err, -EINVAL, "%s: holds a zero byte; plain text would be right", path);
 fail:
 	free(text);
 	text = NULL;

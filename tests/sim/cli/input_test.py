@@ -252,6 +252,10 @@ def files():
         refused(f"{size} B of garbage", "run", garbage, "--out", scratch(), refusal=["garbage.cfg"])
     refused("a missing include", "run", scenario_file('@include "gone.inc"\n' + TOPOLOGY + ring()), "--out", scratch(),
             refusal=["gone.inc"])
+    marked = scenario_file("\ufeff" + TOPOLOGY + ring())
+    refused("a byte order mark", "run", marked, "--out", scratch(), refusal=[str(marked), "byte order mark"])
+    refused("a byte order mark in what is included", "run", scenario_file(f'@include "{marked}"\n'), "--out", scratch(),
+            refusal=[str(marked), "byte order mark"])
     # names end up on terminals
     odd = "a\033[31mb.cfg"
     observed = refused("escape sequences in a name", "run", scenario_file("x", odd), "--out", scratch())
@@ -265,7 +269,8 @@ def arguments():
     good = small()
     out = scratch()
     refused("no command", refusal=["usage"])
-    refused("an unknown command", "rnu", refusal=["rnu", "--help"])
+    refused("a command with a typo", "rnu", refusal=["rnu", 'did you mean "run"?', "--help"])
+    refused("an unknown command", "frobnicate", refusal=['no command "frobnicate"; rocelab --help'])
     refused("no scenario", "run", refusal=["scenario"])
     refused("two scenarios", "run", good, good)
     refused("an unknown option", "run", good, "--frobnicate")
@@ -285,6 +290,8 @@ def arguments():
     refused("capture of what is no RoCEv2", "run", SCENARIOS / "ns3-allgather-100g.cfg", "--out", out, "--capture", "6:2",
             refusal=["ns3-allgather-100g.cfg", "1300", "1024"])
     refused("a seed in words", "run", good, "--out", out, "--seed", "lucky", refusal=["lucky"])
+    for words in (("run", good), ("blame", good), ("diagnose", rocelab(good).dir), ("eval", "contention")):
+        refused(f"{words[0]}: an output without a name", *words, "--out", "", refusal=["a folder without a name"])
     refused("an output below a file", "run", good, "--out", good / "x", refusal=[str(good)])
     refused("the fabric alone: no analyzer there", good, "--out", out, "--analyzer", out / "none.sock", program=DPSWITCH,
             refusal=["none.sock"], code=3)

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/array.h"
@@ -212,6 +213,29 @@ an_earlier_run_goes_and_nothing_else(void **state)
 	assert_int_equal(run_files_remove(dir, &err), 0); /* an empty folder is fine */
 }
 
+static void
+a_folder_without_rights_is_refused(void **state)
+{
+	struct err err = { 0 };
+	int status;
+	pid_t child;
+
+	(void)state;
+	put("verdict.json", "old");
+	assert_int_equal(chmod(dir, 0555), 0);
+	child = fork(); /* root may write anywhere */
+	if (child == 0) {
+		if (geteuid() == 0 && setuid(65534) < 0)
+			_exit(2);
+		_exit(run_files_check(dir, &err) != -EACCES || strstr(err.text, "Permission denied") == NULL);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_equal(chmod(dir, 0700), 0);
+	assert_int_equal(unlink(path_of("verdict.json")), 0);
+	assert_int_equal(run_files_check(path_of("absent"), &err), 0);
+}
+
 UNIT_TEST(outfile)
 {
 	const struct CMUnitTest tests[] = {
@@ -220,6 +244,7 @@ UNIT_TEST(outfile)
 		cmocka_unit_test_setup_teardown(a_full_disk_leaves_no_half_file, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(links_are_replaced_and_not_followed, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(what_is_no_file_stays, make_dir, remove_dir),
+		cmocka_unit_test_setup_teardown(a_folder_without_rights_is_refused, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(an_earlier_run_goes_and_nothing_else, make_dir, remove_dir),
 	};
 
