@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -476,22 +477,39 @@ wait_for_fabric(const struct launch *launch, pid_t fabric, struct err *err)
 	return status;
 }
 
+/* The recording in the folder; all zero: there is none. An earlier run may have left one. */
+static struct stat
+recording_of(const char *dir)
+{
+	char path[PATH_MAX];
+	struct stat recording = { 0 };
+
+	if (snprintf(path, sizeof(path), "%s/" RUN_RECORDING, dir) >= (int)sizeof(path) || stat(path, &recording) < 0)
+		return (struct stat){ 0 };
+	return recording;
+}
+
+static bool
+is_same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_ctim.tv_sec == b->st_ctim.tv_sec &&
+	       a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
+}
+
 /*
  * Whether there is anything to diagnose: not after bad input, without hosts, where its files could not be made, or the
  * fabric died before it began.
+ * @param before  the recording when the fabric started
  */
 static bool
-has_begun(const char *dir, struct analyzer *analyzer, const char *socket, int fabric_status)
+has_begun(const char *dir, const struct stat *before, struct analyzer *analyzer, const char *socket, int fabric_status)
 {
-	char recording[PATH_MAX];
-
 	struct child_watch watch = { .pid = analyzer->pid };
+	struct stat recording = recording_of(dir);
 
 	if (fabric_status == EXIT_USAGE || fabric_status == EXIT_NOT_BEGUN)
 		return false;
-	if (fabric_status == EXIT_FAILED &&
-	    (snprintf(recording, sizeof(recording), "%s/" RUN_RECORDING, dir) >= (int)sizeof(recording) ||
-	     access(recording, F_OK) < 0))
+	if ((fabric_status == EXIT_FAILED || !exit_code_is_of_run(fabric_status)) && is_same_file(&recording, before))
 		return false;
 	/* The analyzer removes its socket when a client has connected. */
 	while (!exit_code_is_of_run(fabric_status) && analyzer->pid != 0 && access(socket, F_OK) == 0) {
@@ -507,7 +525,8 @@ has_begun(const char *dir, struct analyzer *analyzer, const char *socket, int fa
  * launch_status.analyzer
  */
 static int
-conclude(const struct launch *launch, struct analyzer *analyzer, const char *socket, int fabric_status, struct err *err)
+conclude(const struct launch *launch, const struct stat *before, struct analyzer *analyzer, const char *socket,
+	 int fabric_status, struct err *err)
 {
 	int status = ANALYZER_STUCK;
 	char text[64];
@@ -518,7 +537,7 @@ conclude(const struct launch *launch, struct analyzer *analyzer, const char *soc
 			log_error("the analyzer %s before the run began", child_text(status, text, sizeof(text)));
 		forget(analyzer);
 	}
-	if (!has_begun(launch->dir, analyzer, socket, fabric_status)) {
+	if (!has_begun(launch->dir, before, analyzer, socket, fabric_status)) {
 		analyzer_dismiss(analyzer);
 		return LAUNCH_NO_STREAM;
 	}
@@ -542,6 +561,7 @@ static int
 run_programs(const struct launch *launch, const char *socket, struct launch_status *status, struct err *err)
 {
 	struct analyzer analyzer = { .dir = launch->dir, .print = launch->print, .arrivals = launch->arrivals };
+	struct stat before = recording_of(launch->dir);
 	int ret = analyzer_listen(&analyzer, socket, err);
 	pid_t fabric;
 
@@ -562,7 +582,7 @@ run_programs(const struct launch *launch, const char *socket, struct launch_stat
 		log_info("interrupted before the run began");
 		status->fabric = EXIT_NOT_BEGUN;
 	}
-	status->analyzer = conclude(launch, &analyzer, socket, status->fabric, err);
+	status->analyzer = conclude(launch, &before, &analyzer, socket, status->fabric, err);
 	return 0;
 }
 
@@ -718,7 +738,7 @@ one_run(const struct one_run *run, struct scenario *scenario, const struct run_d
 	}
 	launch_catch_interrupts();
 	ret = launch_run(&launch, status, err);
-	if (ret == 0 && status->fabric != EXIT_USAGE && status->fabric != EXIT_NOT_BEGUN)
+	if (ret == 0 && status->analyzer != LAUNCH_NO_STREAM)
 		complete_files(dir->path, run->partitions != 0 ? run->partitions : run->processes, status);
 	run_files_tidy(dir->path);
 	run_hosts_destroy(launch.hosts);

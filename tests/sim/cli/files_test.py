@@ -11,7 +11,7 @@ import subprocess
 import time
 
 from cases import fault, small
-from harness import (STALL_LIMIT_S, ROCELAB, SCENARIOS, Run, analyzer_page, check, command, descendants, fail, file_limit, rocelab,
+from harness import (ANALYZER, STALL_LIMIT_S, ROCELAB, SCENARIOS, Run, analyzer_page, check, command, descendants, fail, file_limit, rocelab,
                      scratch, sets)
 
 RESULTS = ("verdict.json", "report.txt", "report.html", "waiting.dot", "provenance.dot", "run.json", "truth.json",
@@ -206,6 +206,34 @@ def links():
     check(mine.read_text() == "precious" and not (out / "verdict.json").is_symlink(), "links: nor by diagnose")
 
 
+def fabric_fails_at_once():
+    """Before it touches the folder: an earlier run's files stay as they are, and none of them is taken for this run's."""
+    run, programs = rocelab(small()), scratch()
+    shutil.copy(ROCELAB, programs)
+    (programs / "analyzer").symlink_to(ANALYZER)
+    before = contents(run.dir)
+    for end, reported in (("exit 1", ""), ("kill -9 $$", "dpswitch was killed (signal 9: Killed)")):
+        (programs / "dpswitch").write_text(f"#!/bin/sh\n{end}\n")
+        (programs / "dpswitch").chmod(0o755)
+        done = command(programs / "rocelab", "run", small(), "--out", run.dir, expect=1)
+        check(contents(run.dir) == before, f"{end}: nothing is touched", sorted(contents(run.dir)))
+        check(reported in done.stderr and "analyzer" not in done.stderr, f"{end}: no word of a recording", done.stderr)
+
+
+def no_rights():
+    """A folder of somebody else: refused before anything starts. Root may write anywhere."""
+    run = rocelab(small())
+    run.dir.chmod(0o555)
+    if os.access(run.dir, os.W_OK):
+        print("as root: a folder without rights is left to the unit test")
+    else:
+        before = contents(run.dir)
+        done = command(ROCELAB, "run", small(), "--out", run.dir, expect=2)
+        check("no files can be written there: Permission denied" in done.stderr, "no rights: reported", done.stderr)
+        check(contents(run.dir) == before, "no rights: nothing is touched")
+    run.dir.chmod(0o755)
+
+
 def no_empty_folder():
     """What a refused run made for its results goes again; what was there stays."""
     top = scratch()
@@ -273,6 +301,8 @@ if __name__ == "__main__":
     full_disk_of_results()
     one_diagnosis_or_the_other()
     links()
+    fabric_fails_at_once()
+    no_rights()
     no_empty_folder()
     busy_folder()
     left_by_a_kill()
