@@ -320,7 +320,7 @@ make_case(struct counterfactual *study, uint64_t seed, uint32_t index, struct er
 		return err_set(err, -ENAMETOOLONG, "%s: too long a name", study->dir);
 	snprintf(made->scenario, sizeof(made->scenario), "%s/case.cfg", made->dir);
 	ret = run_dir_make(made->dir, err);
-	before = case_file_digest(made->scenario);
+	before = case_file_set_aside(made->scenario);
 	if (ret >= 0)
 		ret = disturb_write(made->seed, made->index, made->dir, err);
 	if (ret >= 0)

@@ -2,12 +2,14 @@
 #include "eval/store.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <sqlite3.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/array.h"
 #include "common/err.h"
@@ -261,12 +263,46 @@ case_file_digest(const char *path)
 	return digest;
 }
 
+#define ASIDE ".before"
+
+struct aside {
+	char path[PATH_MAX + 256];
+};
+
+static struct aside
+aside_of(const char *path)
+{
+	struct aside aside;
+
+	snprintf(aside.path, sizeof(aside.path), "%s" ASIDE, path);
+	return aside;
+}
+
+uint64_t
+case_file_set_aside(const char *path)
+{
+	struct aside aside = aside_of(path);
+
+	/* One that is there is of a command that ended before its check: the results are of that one. */
+	if (access(aside.path, F_OK) != 0)
+		rename(path, aside.path);
+	return case_file_digest(aside.path);
+}
+
 int
 case_file_check(const char *path, uint64_t before, struct err *err)
 {
-	if (before == 0 || before == case_file_digest(path))
+	struct aside aside = aside_of(path);
+
+	if (before == 0)
 		return 0;
+	if (before == case_file_digest(path)) {
+		unlink(aside.path);
+		return 0;
+	}
+	rename(aside.path, path);
 	return err_set(err, -EINVAL,
-		       "%s was another case, made by another version; remove it with its results, or give another --out",
+		       "%s was another case, of another scenario or version; remove it with its results, or give "
+		       "another --out",
 		       path);
 }

@@ -71,7 +71,14 @@ int store_each_run(struct store *store, void (*each)(void *ctx, const struct sto
 uint64_t case_file_digest(const char *path);
 
 /*
- * @param before  its digest before it was written again; 0: it was not there
- * @return 0; -EINVAL with err: it was another case
+ * Keeps a case beside its place until case_file_check(), since it is written again. @return its digest; 0: it is not
+ * there
+ */
+uint64_t case_file_set_aside(const char *path);
+
+/*
+ * When it has been written again: another case does not stay.
+ * @param before  of case_file_set_aside()
+ * @return 0; -EINVAL with err: it was another case, and is as before
  */
 int case_file_check(const char *path, uint64_t before, struct err *err);

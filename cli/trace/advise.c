@@ -34,7 +34,10 @@ static const struct argp_option options[] = {
 	  "Use the flows and paths that rocelab trace --out FILE found, in place of the scenario's or the run's", 0 },
 	{ "seed", 'S', "N", 0, "Seed of the run: hashes depend on it (default: the scenario's)", 0 },
 	{ "jobs", 'j', "N", 0, "Runs side by side (default: one a CPU)", 0 },
-	{ "out", 'o', "DIR", 0, "Keep both runs in DIR (default out/advise); resume from those that are there", 0 },
+	{ "out", 'o', "DIR", 0,
+	  "Keep both runs in DIR (default out/advise/NAME, by source ports out/advise/NAME-source-ports); resume from "
+	  "those that are there",
+	  0 },
 	{ 0 },
 };
 
@@ -193,13 +196,18 @@ trace_advise(int argc, char **argv)
 {
 	int cpus[POOL_MAX_JOBS];
 	struct options opts = {
-		.study = { .seeds = 1, .runs = 1, .jobs = job_cpus(cpus, POOL_MAX_JOBS), .dir = "out/advise" },
+		.study = { .seeds = 1, .runs = 1, .jobs = job_cpus(cpus, POOL_MAX_JOBS), },
 	};
+	char name[PATH_MAX], dir[PATH_MAX + 16];
 	struct err err = { 0 };
 
 	argv[0] = "rocelab trace --advise";
 	if (args_parse(&argp, argc, argv, 0, &opts) != 0)
 		return EXIT_USAGE;
+	run_dir_default("out/advise", opts.study.scenario, name, sizeof(name));
+	snprintf(dir, sizeof(dir), "%s%s", name, opts.study.by == ADVISE_PORTS_ALONE ? "-source-ports" : "");
+	if (opts.study.dir == NULL)
+		opts.study.dir = dir;
 	if (find_run(&opts, &err) < 0 || find_seed(&opts, &err) < 0) {
 		log_error("%s", err.text);
 		return EXIT_USAGE;

@@ -187,7 +187,7 @@ make_case(const struct compare_study *study, uint32_t number, struct err *err)
 	if (ret < 0)
 		return ret;
 	snprintf(path, sizeof(path), "%s/" CASE_FILE, dir);
-	before = case_file_digest(path);
+	before = case_file_set_aside(path);
 	ret = compare_make(number, study->seed, study->scale, path, err);
 	return ret == 0 ? case_file_check(path, before, err) : ret;
 }

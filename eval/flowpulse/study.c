@@ -477,7 +477,7 @@ begin_run(struct fp_study *study, struct fp_run *run, struct err *err)
 	if (ret < 0)
 		return ret;
 	snprintf(path, sizeof(path), "%s/case.cfg", dir);
-	before = case_file_digest(path);
+	before = case_file_set_aside(path);
 	ret = fp_spec_write(&run->spec, dir, err);
 	if (ret == 0)
 		ret = case_file_check(path, before, err);

@@ -421,7 +421,7 @@ write_case(const struct ft_study *study, enum ft_placement placement, uint64_t n
 	if (realpath(path, folder) == NULL || realpath(study->scenario, absolute) == NULL)
 		return err_set(err, -errno, "%s: %s", study->scenario, strerror(errno));
 	ft_path(study, placement, number, "case.cfg", path);
-	before = case_file_digest(path);
+	before = case_file_set_aside(path);
 	ret = outfile_open_path(&to, path, err);
 	if (ret != 0)
 		return ret;

@@ -51,7 +51,7 @@ make_dir(char *dir, struct err *err)
 static int
 write_case(struct odd_case *made, const struct batch *batch, const struct place *place, uint32_t index, struct err *err)
 {
-	uint64_t before = case_file_digest(place->scenario);
+	uint64_t before = case_file_set_aside(place->scenario);
 	int ret = odd_make(made, place->group, batch->seed, index, batch->options->scale, place->scenario, err);
 
 	return ret < 0 ? ret : case_file_check(place->scenario, before, err);

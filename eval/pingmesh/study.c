@@ -72,7 +72,7 @@ make_case(const struct pm_study *study, uint32_t number, struct pm_case *c, stru
 	if (ret < 0)
 		return ret;
 	path_of(study, number, "case.cfg", path);
-	before = case_file_digest(path);
+	before = case_file_set_aside(path);
 	ret = pm_case_make(c, study->seeds[number / study->cases], number % study->cases, path, err);
 	return ret == 0 ? case_file_check(path, before, err) : ret;
 }

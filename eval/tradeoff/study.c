@@ -113,7 +113,7 @@ make_rerun_case(struct tradeoff *study, struct tradeoff_case *c, const char *pat
 	if (scenario == NULL)
 		return -EINVAL;
 	snprintf(c->scenario, sizeof(c->scenario), "%s/" RUN_CONFIG, c->dir);
-	before = case_file_digest(c->scenario);
+	before = case_file_set_aside(c->scenario);
 	*rerun = (struct rerun_case){ .family = c->input->name,
 				      .index = (uint32_t)c->seed,
 				      .scenario = c->scenario,

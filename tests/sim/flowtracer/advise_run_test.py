@@ -130,5 +130,22 @@ def refused():
     check("No such file" in done.stderr, "an empty folder is no run", done.stderr)
 
 
-for part in (whole, jobs_that_compute, faulty, partly, live, refused):
+def by_default():
+    """A folder for each scenario. One that has another's results is refused, however often it is asked for."""
+    top = scratch()
+    small = scenario_file(CLOS.replace("8MB", "1MB"), "small.cfg")
+    large = scenario_file(CLOS.replace("8MB", "2MB"), "large.cfg")
+    first = [command(ROCELAB, "trace", "--advise", path, cwd=top).stdout for path in (small, large)]
+    again = [command(ROCELAB, "trace", "--advise", path, cwd=top).stdout for path in (small, large)]
+    command(ROCELAB, "trace", "--advise", small, "--by", "source-ports", cwd=top)
+    check(first == again and times(first[0]) != times(first[1]), "by default: each has its own", first)
+    check(sorted(path.name for path in (top / "out/advise").iterdir()) == ["large", "small", "small-source-ports"],
+          "by default: named after it", list((top / "out/advise").iterdir()))
+    for _ in range(3):
+        done = command(ROCELAB, "trace", "--advise", large, "--out", "out/advise/small", cwd=top, expect=2)
+        check("was another case" in done.stderr, "another's folder is refused", done.stderr)
+    check(command(ROCELAB, "trace", "--advise", small, cwd=top).stdout == first[0], "and its results stay")
+
+
+for part in (by_default, whole, jobs_that_compute, faulty, partly, live, refused):
     part()

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What an evaluation is asked for, and what it remembers when it is interrupted. */
+#include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -189,12 +190,54 @@ readers_are_waited_for(void **state)
 	store_close(store);
 }
 
+static void
+write_text(const char *name, const char *text)
+{
+	FILE *file = fopen(name, "w");
+
+	assert_non_null(file);
+	fputs(text, file);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void
+another_case_does_not_stay(void **state)
+{
+	char dir[] = "/tmp/rocelab-case-XXXXXX", name[64], aside[80];
+	struct err err = { 0 };
+	uint64_t first;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(name, sizeof(name), "%s/case.cfg", dir);
+	snprintf(aside, sizeof(aside), "%s.before", name);
+	assert_int_equal(case_file_set_aside(name), 0);
+	write_text(name, "a = 1;");
+	assert_int_equal(case_file_check(name, 0, &err), 0);
+	first = case_file_digest(name);
+	for (uint32_t i = 0; i < 3; i++) { /* however often it is tried */
+		uint64_t before = case_file_set_aside(name);
+
+		write_text(name, "a = 2;");
+		assert_int_equal(case_file_check(name, before, &err), -EINVAL);
+		assert_true(case_file_digest(name) == first);
+	}
+	assert_true(case_file_set_aside(name) == first); /* and nothing was written, or half of it */
+	write_text(name, "a =");
+	assert_true(case_file_set_aside(name) == first);
+	write_text(name, "a = 1;");
+	assert_int_equal(case_file_check(name, first, &err), 0);
+	assert_int_equal(access(aside, F_OK), -1);
+	assert_int_equal(unlink(name), 0);
+	assert_int_equal(rmdir(dir), 0);
+}
+
 UNIT_TEST(eval_store)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_done_is_remembered), cmocka_unit_test(another_evaluation_is_refused),
 		cmocka_unit_test(damage_is_reported),         cmocka_unit_test(variants_are_overrides),
-		cmocka_unit_test(readers_are_waited_for),
+		cmocka_unit_test(readers_are_waited_for),     cmocka_unit_test(another_case_does_not_stay),
 	};
 
 	return cmocka_run_group_tests(tests, make_file, delete_file);
