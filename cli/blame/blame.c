@@ -115,14 +115,21 @@ add_line(const struct blame_report *report, size_t i, struct libscols_table *tab
 	const struct suspect *suspect = &report->c->suspects.at[i];
 	const struct rerun_truth *truth = report->truth;
 	const struct rerun_cost *cost = &truth->costs[i];
-	const char *bound = !cost->complete ? "<" : truth->base_complete ? "" : ">";
+	const char *bound = cost->complete ? ">" : "<";
+	bool known = truth->base_complete || cost->complete; /* or bounded */
 	char cells[NCOLUMNS][SUSPECT_NAME];
 	size_t n = 0, width = sizeof(cells[0]);
 
 	snprintf(cells[n++], width, "%s", suspect->name);
 	snprintf(cells[n++], width, "%s", suspect->kind);
-	snprintf(cells[n++], width, "%s%.3f", bound, cost->regained_ns / NS_PER_MS);
-	snprintf(cells[n++], width, "%.1f", truth->base_ns > 0 ? 100 * cost->regained_ns / truth->base_ns : 0);
+	if (known) {
+		snprintf(cells[n++], width, "%s%.3f", truth->base_complete && cost->complete ? "" : bound,
+			 cost->regained_ns / NS_PER_MS);
+		snprintf(cells[n++], width, "%.1f", truth->base_ns > 0 ? 100 * cost->regained_ns / truth->base_ns : 0);
+	} else {
+		snprintf(cells[n++], width, "-");
+		snprintf(cells[n++], width, "-");
+	}
 	if (truth->has_shapley && i < rerun_causes(report->c)) {
 		snprintf(cells[n++], width, "%.3f", cost->shapley_ns / NS_PER_MS);
 		snprintf(cells[n++], width, "%.1f %%", 100 * shapley_share(truth, i));
@@ -137,7 +144,7 @@ add_line(const struct blame_report *report, size_t i, struct libscols_table *tab
 		snprintf(cells[n++], width, "-");
 		snprintf(cells[n++], width, "-");
 	}
-	snprintf(cells[n++], width, "%s", cost->has_effect ? "yes" : "none");
+	snprintf(cells[n++], width, "%s", cost->has_effect ? "yes" : cost->has_none ? "none" : "unknown");
 	for (size_t k = 0; k < n; k++)
 		scols_line_set_data(line, k, cells[k]);
 }
@@ -183,10 +190,10 @@ suspect_json(const struct blame_report *report, size_t i)
 	const struct rerun_cost *cost = &truth->costs[i];
 	bool has_shapley = truth->has_shapley && i < rerun_causes(report->c);
 	json_t *root =
-		json_pack("{s:s, s:s, s:s, s:f, s:b, s:f, s:f, s:b}", "name", suspect->name, "kind", suspect->kind, "set",
-			  suspect->set, "without_ns", cost->without_ns, "complete", cost->complete, "regained_ns",
+		json_pack("{s:s, s:s, s:s, s:f, s:b, s:f, s:f, s:b, s:b}", "name", suspect->name, "kind", suspect->kind,
+			  "set", suspect->set, "without_ns", cost->without_ns, "complete", cost->complete, "regained_ns",
 			  cost->regained_ns, "regained_share", truth->base_ns > 0 ? cost->regained_ns / truth->base_ns : 0,
-			  "has_effect", cost->has_effect);
+			  "has_effect", cost->has_effect, "has_none", cost->has_none);
 
 	json_object_set_new(root, "shapley_ns", has_shapley ? json_real(cost->shapley_ns) : json_null());
 	json_object_set_new(root, "shapley_share", has_shapley ? json_real(shapley_share(truth, i)) : json_null());

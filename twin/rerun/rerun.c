@@ -556,9 +556,11 @@ average(const struct rerun_case *c, const struct squares *squares, struct rerun_
 		cost->regained_error_ns = sqrt(variance_of_mean(cost->regained_ns, squares->regained[i], draws));
 		cost->error_ns =
 			sqrt(cost->error_ns / draws + variance_of_mean(cost->shapley_ns, squares->shapley[i], draws));
-		cost->has_effect = rerun_is_effect(c, truth->base_ns, cost->regained_ns) &&
+		/* Of a job that was not done without it, what is regained is a most; with all, a least. */
+		cost->has_effect = cost->complete && rerun_is_effect(c, truth->base_ns, cost->regained_ns) &&
 				   cost->regained_ns > 2 * cost->regained_error_ns;
-		cost->has_none = !rerun_is_effect(c, truth->base_ns, cost->regained_ns + 2 * cost->regained_error_ns);
+		cost->has_none = truth->base_complete &&
+				 !rerun_is_effect(c, truth->base_ns, cost->regained_ns + 2 * cost->regained_error_ns);
 	}
 }
 

@@ -130,6 +130,10 @@ faults = ( { kind = "blackhole"; switch = "l1"; dst = "h4"; }, { kind = "slow-ho
     check("when the run ended" in done.stdout, "unfinished: that is reported", done.stdout)
     check(rows["blackhole@l1"]["complete"] and not rows["slow-host@h1"]["complete"], "unfinished: what ends it is seen", rows)
     check(rows["blackhole@l1"]["has_effect"], "unfinished: and cost most", rows)
+    cells = {line.split()[0]: line.split() for line in done.stdout.splitlines() if "@" in line}
+    check(cells["blackhole@l1"][2].startswith(">") and cells["blackhole@l1"][-1] == "yes", "unfinished: at least", cells)
+    check(cells["slow-host@h1"][2:4] == ["-", "-"] and cells["slow-host@h1"][-1] == "unknown", "unfinished: or unknown", cells)
+    check(not rows["slow-host@h1"]["has_effect"] and not rows["slow-host@h1"]["has_none"], "unfinished: neither is said", rows)
 
 
 def bad_input():

@@ -341,6 +341,39 @@ costs_are_means_over_draws(void **state)
 	rerun_store_close(store);
 }
 
+/* The times of a job that was not done are bounds. */
+static void
+a_job_that_was_not_done_is_bounded(void **state)
+{
+	static const struct {
+		uint64_t base_ns, without_ns;
+		bool base_complete, complete, has_effect, has_none;
+	} rows[] = {
+		{ 9000000, 5000000, true, true, true, false },    { 9000000, 9000000, true, true, false, true },
+		{ 9000000, 5000000, false, true, true, false },   { 9000000, 9000000, false, true, false, false },
+		{ 9000000, 60000000, true, false, false, true },  { 9000000, 5000000, true, false, false, false },
+		{ 9000000, 5000000, false, false, false, false }, { 9000000, 9000000, false, false, false, false },
+	};
+	struct err err = { 0 };
+	struct rerun_store *store;
+	struct rerun_truth truth;
+
+	(void)state;
+	store = rerun_store_open(store_path, "", &err);
+	assert_non_null(store);
+	c.index = 3;
+	assert_int_equal(suspects_keep(&c.suspects, (const char *const[]){ "loss@l0:5" }, 1, &err), 0);
+	assert_int_equal(rerun_case_init(&c, &err), 0);
+	for (uint32_t i = 0; i < ARRAY_LEN(rows); i++) {
+		put(store, 0, 0, rows[i].base_ns, rows[i].base_complete);
+		put(store, 1, 0, rows[i].without_ns, rows[i].complete);
+		assert_int_equal(rerun_truth(store, &c, &truth, &err), 0);
+		if (truth.costs[0].has_effect != rows[i].has_effect || truth.costs[0].has_none != rows[i].has_none)
+			fail_msg("row %u: effect %d, none %d", i, truth.costs[0].has_effect, truth.costs[0].has_none);
+	}
+	rerun_store_close(store);
+}
+
 /* Beyond those that Shapley takes: none, each alone, all. */
 static void
 many_are_left_out_one_by_one(void **state)
@@ -367,6 +400,7 @@ UNIT_TEST(rerun)
 		cmocka_unit_test(a_switch_is_named_by_its_ports),
 		TEST(the_store_reports_what_each_cost),
 		TEST(costs_are_means_over_draws),
+		TEST(a_job_that_was_not_done_is_bounded),
 		TEST(many_are_left_out_one_by_one),
 	};
 
