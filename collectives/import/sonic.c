@@ -413,15 +413,15 @@ connect_all(struct fabric *f)
 
 			if (!port->up || port->number != 0 || (named && port->peer[0] == '\0'))
 				continue;
-			if (!named &&
-			    snprintf(port->peer, sizeof(port->peer), "%.*s-%.*s", 16, at->name, 14, port->name) < 1)
-				continue;
+			if (!named)
+				snprintf(port->peer, sizeof(port->peer), "%.*s-%.*s", 16, at->name, 14, port->name);
 			ret = connect_port(f, at, port, used);
-			if (ret == 0 && used[i] > TOPO_MAX_PORTS)
-				ret = err_set(f->err, -EINVAL, "%s: more than %d ports with cables", at->path,
-					      TOPO_MAX_PORTS);
 		}
 	}
+	for (uint32_t i = 0; ret == 0 && i < f->nswitches; i++)
+		if (used[i] > TOPO_MAX_PORTS)
+			ret = err_set(f->err, -EINVAL, "%s: more than %d ports with cables", f->switches[i].path,
+				      TOPO_MAX_PORTS);
 	if (ret == 0 && f->ncables == 0)
 		ret = err_set(f->err, -EINVAL,
 			      "%s: no port is up and has a neighbor: DEVICE_NEIGHBOR and admin_status \"up\" "

@@ -80,12 +80,12 @@ sonic_load(const char *path, size_t *bytes, struct err *err)
 	}
 	doc = json_loadb(text, *bytes, JSON_REJECT_DUPLICATES, &at);
 	free(text);
-	if (doc != NULL && json_is_object(doc))
+	if (json_is_object(doc))
 		return doc;
 	if (doc != NULL)
 		ret = err_set(err, -EINVAL, "%s: no JSON object; tables by name, as in config_db.json, would be right",
 			      path);
-	else if (json_error_code(&at) == json_error_out_of_memory)
+	else if (at.text[0] == '\0') /* that is all that Jansson says */
 		ret = err_set(err, -ENOMEM, "%s: out of memory", path);
 	else
 		ret = err_set(err, -EINVAL, "%s:%d: %.100s", path, at.line, at.text);
@@ -124,7 +124,7 @@ each(const struct reader *r, const char *name, int (*read)(const struct reader *
 
 	json_object_foreach(table, entry.key, fields) {
 		entry.fields = fields;
-		if (!json_is_object(fields))
+		if (json_typeof(fields) != JSON_OBJECT)
 			return fail(r, &entry, NULL, "an object of fields would be right");
 		ret = read(r, &entry);
 		if (ret != 0)
@@ -138,19 +138,21 @@ static int
 number(const struct reader *r, const struct entry *entry, const char *field, uint64_t max, uint64_t *value)
 {
 	const json_t *found = json_object_get(entry->fields, field);
-	char text[SHOWN_BYTES];
+	const char *text = json_string_value(found);
+	char shown[SHOWN_BYTES];
 
 	if (found == NULL)
 		return 0;
-	if (json_is_integer(found) && json_integer_value(found) >= 0 && (uint64_t)json_integer_value(found) <= max) {
+	if (json_typeof(found) == JSON_INTEGER && json_integer_value(found) >= 0 &&
+	    (uint64_t)json_integer_value(found) <= max) {
 		*value = (uint64_t)json_integer_value(found);
 		return 1;
 	}
-	if (json_is_string(found) && number_parse(json_string_value(found), 0, max, value))
+	if (text != NULL && number_parse(text, 0, max, value))
 		return 1;
-	if (json_is_string(found))
+	if (text != NULL)
 		return fail(r, entry, field, "found \"%s\"; 0 to %" PRIu64 " would be right",
-			    printable_text(json_string_value(found), text, sizeof(text)), max);
+			    printable_text(text, shown, sizeof(shown)), max);
 	return fail(r, entry, field, "a number, 0 to %" PRIu64 ", would be right", max);
 }
 
@@ -298,14 +300,12 @@ read_lengths(const struct reader *r, const struct entry *entry)
 
 	json_object_foreach((json_t *)(uintptr_t)entry->fields, name, length) {
 		struct sonic_port *port = find_port(r->at, name, strlen(name));
-		const char *text = json_string_value(length);
-		char digits[16], shown[SHOWN_BYTES];
-		size_t chars = text != NULL ? strlen(text) : 0;
+		const char *text = json_string_value(length), *end;
+		char shown[SHOWN_BYTES];
 		uint64_t metres;
 
-		if (chars < 2 || chars >= sizeof(digits) || text[chars - 1] != 'm' ||
-		    snprintf(digits, sizeof(digits), "%.*s", (int)(chars - 1), text) < 1 ||
-		    !number_parse(digits, 0, SONIC_MAX_LENGTH_M, &metres))
+		end = text != NULL ? number_scan(text, &metres) : NULL;
+		if (end == NULL || strcmp(end, "m") != 0 || metres > SONIC_MAX_LENGTH_M)
 			return fail(r, entry, printable_text(name, shown, sizeof(shown)),
 				    "a length as \"40m\", up to %dm, would be right", SONIC_MAX_LENGTH_M);
 		if (port != NULL)
@@ -362,7 +362,7 @@ threshold(const struct reader *r, const struct entry *entry, int32_t *exponent)
 	*exponent = 0;
 	if (found == NULL)
 		return 0;
-	if (json_is_integer(found) && json_integer_value(found) >= -127 && json_integer_value(found) <= 127) {
+	if (json_typeof(found) == JSON_INTEGER && json_integer_value(found) >= -127 && json_integer_value(found) <= 127) {
 		*exponent = (int32_t)json_integer_value(found);
 		return 0;
 	}
@@ -429,15 +429,12 @@ typedef void (*put_row)(struct sonic_settings *settings, uint8_t class, uint8_t 
 static bool
 parse_classes(const char *text, uint64_t *from, uint64_t *to)
 {
-	char first[8];
-	const char *dash = strchr(text, '-');
+	const char *end = number_scan(text, from);
 
-	if (dash == NULL)
-		return number_parse(text, 0, 15, from) && number_parse(text, 0, 15, to);
-	if (dash - text >= (ptrdiff_t)sizeof(first))
+	if (end == NULL)
 		return false;
-	snprintf(first, sizeof(first), "%.*s", (int)(dash - text), text);
-	return number_parse(first, 0, 15, from) && number_parse(dash + 1, *from, 15, to);
+	*to = *from;
+	return *from <= 15 && (*end == '\0' || (*end == '-' && number_parse(end + 1, *from, 15, to)));
 }
 
 static int

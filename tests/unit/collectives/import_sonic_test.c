@@ -28,6 +28,7 @@
 	"\"PORT_QOS_MAP\": {\"Ethernet8,Ethernet16\": {\"pfc_enable\": \"3,4\", \"dscp_to_tc_map\": \"M\"}}, "
 
 #define HEAD "{\"DEVICE_METADATA\": {\"localhost\": {\"hostname\": \"l0\"}}, "
+#define LONG_NAME "a234567890123456789012345678901234567890123456789012345678901234"
 #define ONE_PROFILE                                                                                                        \
 	"\"BUFFER_POOL\": {\"i\": {\"type\": \"ingress\", \"mode\": \"dynamic\", \"size\": 9}}, \"BUFFER_PROFILE\": "      \
 	"{\"p\": {\"pool\": \"i\", \"size\": 0, "
@@ -441,18 +442,54 @@ static const struct {
 	{ "{" PORTS "\"CABLE_LENGTH\": {\"A\": {\"Ethernet8\": \"m\"}}}", "Ethernet8: a length as \"40m\"" },
 	{ "{" PORTS "\"CABLE_LENGTH\": {\"A\": {\"Ethernet8\": \"40\"}}}", "Ethernet8: a length as \"40m\"" },
 	{ "{" PORTS "\"CABLE_LENGTH\": {\"A\": {\"Ethernet8\": \"4x0m\"}}}", "Ethernet8: a length as \"40m\"" },
-	{ "{" PORTS "\"CABLE_LENGTH\": {\"A\": {\"Ethernet8\": \"0000000000000040m\"}}}", "a length as \"40m\"" },
+	{ "{" PORTS "\"CABLE_LENGTH\": {\"A\": {\"Ethernet8\": \"200001m\"}}}", "a length as \"40m\"" },
 	{ "{" PORTS "\"CABLE_LENGTH\": {\"A\": {\"Ethernet8\": 40}}}", "Ethernet8: a length as \"40m\"" },
 	{ "{" PORTS "\"CABLE_LENGTH\": {\"A\": 40}}", "CABLE_LENGTH.A: an object of fields" },
 	{ "{" PORTS POOLS "\"BUFFER_PG\": {\"Ethernet8\": {\"profile\": \"p\"}}}", "ports and classes, as" },
 	{ "{" PORTS POOLS "\"BUFFER_PG\": {\"Ethernet8|4-3\": {\"profile\": \"p\"}}}", "ports and classes, as" },
 	{ "{" PORTS POOLS "\"BUFFER_PG\": {\"Ethernet8|x-3\": {\"profile\": \"p\"}}}", "ports and classes, as" },
-	{ "{" PORTS POOLS "\"BUFFER_PG\": {\"Ethernet8|00000003-4\": {\"profile\": \"p\"}}}", "ports and classes, as" },
+	{ "{" PORTS POOLS "\"BUFFER_PG\": {\"Ethernet8|16\": {\"profile\": \"p\"}}}", "ports and classes, as" },
 	{ "{" PORTS POOLS "\"BUFFER_PG\": {\"Ethernet9|3\": {\"profile\": \"p\"}}}", "no such port in PORT" },
 	{ HEAD "\"PORT\": {\"\": {\"speed\": 1}}}", "a name of 1 to" },
 	{ HEAD "\"PORT\": {\"a\\\"b\": {\"speed\": 1}}}", "a name of 1 to" },
 	{ HEAD "\"PORT\": {\"E\": {\"speed\": 1, \"admin_status\": 1}}}", "PORT.E.admin_status: a string would be right" },
 	{ HEAD "\"PORT\": {\"E\": {\"speed\": 1, \"pfc_asym\": 1}}}", "PORT.E.pfc_asym: a string would be right" },
+	{ "{\"DEVICE_METADATA\": {\"localhost\": {\"hostname\": \"\"}}}", "1 to 31 letters" },
+	{ "{\"DEVICE_METADATA\": {\"localhost\": {\"hostname\": \"a2345678901234567890123456789012\"}}}",
+	  "1 to 31 letters" },
+	{ HEAD "\"PORT\": {\"" LONG_NAME "\": {\"speed\": 1}}}", "a name of 1 to 63 printable characters" },
+	{ HEAD "\"PORT\": {\"E\": {\"speed\": \"0\"}}}", "PORT.E.speed: is missing or 0" },
+	{ HEAD "\"PORT\": {\"E\": {\"speed\": 1, \"mtu\": \"x\"}}}", "PORT.E.mtu: found \"x\"" },
+	{ "{" PORTS "\"WRED_PROFILE\": {\"w\": {\"ecn\": \"a\\u0007b\"}}}", "printable characters without quotes" },
+	{ "{" PORTS "\"WRED_PROFILE\": {\"w\": {\"ecn\": \"" LONG_NAME "\"}}}", "at most 63 printable characters" },
+	{ "{" PORTS "\"WRED_PROFILE\": {\"w\\\"\": {\"ecn\": \"ecn_all\"}}}", "a name of 1 to 63" },
+	{ "{" PORTS "\"BUFFER_POOL\": {\"\": {}}}", "a name of 1 to 63" },
+	{ "{" PORTS "\"BUFFER_PROFILE\": {\"p\": {\"pool\": \"[BUFFER_POOL|e\"}}}", "found \"[BUFFER_POOL|e\"" },
+	{ "{" PORTS ONE_PROFILE "\"x\": 0}, \"r\": {\"pool\": \"i\", \"size\": \"x\"}}}",
+	  "BUFFER_PROFILE.r.size: found \"x\"" },
+	{ "{" PORTS POOLS "\"BUFFER_QUEUE\": {\"Ethernet8|3\": {\"profile\": \"p\"}}}", "\"p\" is of an ingress pool" },
+	{ "{" PORTS POOLS "\"BUFFER_QUEUE\": {\"Ethernet8|3\": {\"profile\": 3}}}", "profile: a string would be right" },
+	{ "{" PORTS POOLS "\"BUFFER_PG\": {\"Ethernet8|3x\": {\"profile\": \"p\"}}}", "ports and classes, as" },
+	{ "{" PORTS "\"SCHEDULER\": {\"s\": {\"type\": 1}}, \"QUEUE\": {\"Ethernet8|3\": {\"scheduler\": \"s\"}}}",
+	  "SCHEDULER.s.type: a string would be right" },
+	{ "{" PORTS "\"QUEUE\": {\"Ethernet8|3\": {\"wred_profile\": 1}}}", "wred_profile: a string would be right" },
+	{ "{" PORTS "\"WRED_PROFILE\": {\"w\": {\"ecn\": \"ecn_all\"}, \"v\": {\"ecn\": \"ecn_all\"}}, "
+	  "\"QUEUE\": {\"Ethernet8\": {\"wred_profile\": \"w\"}}}",
+	  "QUEUE.Ethernet8: ports and classes, as" },
+	{ "{" PORTS "\"PORT_QOS_MAP\": {\"Ethernet8\": {\"pfc_enable\": 3}}}", "pfc_enable: a string would be right" },
+	{ "{" PORTS "\"PORT_QOS_MAP\": {\"Ethernet8\": {\"tc_to_queue_map\": 3}}}",
+	  "tc_to_queue_map: a string would be right" },
+	{ "{" PORTS "\"PORT_QOS_MAP\": {\"Ethernet8\": {\"tc_to_pg_map\": \"G\"}}}",
+	  "the name of a TC_TO_PRIORITY_GROUP_MAP would be right" },
+	{ "{" PORTS
+	  "\"DSCP_TO_TC_MAP\": {\"M\": {\"2\": \"x\"}}, \"PORT_QOS_MAP\": {\"Ethernet8\": {\"pfc_enable\": \"3\", "
+	  "\"dscp_to_tc_map\": \"M\"}}}",
+	  "DSCP_TO_TC_MAP.M.2: found \"x\"; 0 to 15" },
+	{ "{" PORTS "\"PFC_WD\": {\"Ethernet8\": {\"action\": 1}}}", "action: a string would be right" },
+	{ HEAD "\"PORT\": {\"E\": {\"speed\": 1}}, \"DEVICE_NEIGHBOR\": {\"E\": {\"name\": 1}}}",
+	  "DEVICE_NEIGHBOR.E.name: a string would be right" },
+	{ HEAD "\"PORT\": {\"E\": {\"speed\": 1}}, \"DEVICE_NEIGHBOR_METADATA\": {\"a\": {\"type\": 1}}}",
+	  "DEVICE_NEIGHBOR_METADATA.a.type: a string would be right" },
 };
 
 static void
@@ -510,6 +547,9 @@ two_files_describe_a_cable(void **state)
 		const char *second, *cable, *message; /* message: NULL, it is taken; cable NULL: there is none */
 	} cases[] = {
 		{ SWITCH("l1", "1000", "up", "l0", "E0", "300m"), "\"l0 l1 1000Mbps 1500000ps\"", NULL },
+		{ SWITCH("l1", "1000", "up", "l0", "E0", "5m"), "\"l0 l1 1000Mbps 25000ps\"", NULL },
+		{ SWITCH("l1", "1000", "up", "", "", "5m"), "\"l0 l1 1000Mbps 25000ps\"", NULL },
+		{ SWITCH("l1", "1000", "up", "l0", "E1", "5m"), NULL, "the same cable in both would be right" },
 		{ SWITCH("l1", "1000", "down", "l0", "E0", "5m"), NULL, "no port is up and has a neighbor" },
 		{ SWITCH("l1", "2000", "up", "l0", "E0", "5m"), NULL,
 		  "PORT.E0.speed: found 1000; 2000, as its other end has" },
@@ -611,10 +651,286 @@ a_file_of_many_objects_is_refused(void **state)
 	free(text);
 }
 
+/* A row that does not fit into the rest leaves the switch whole: other rows, classes beyond 7, ports of nobody. */
+static void
+rows_of_nothing_here_do_not_matter(void **state)
+{
+	struct err err = { 0 };
+	char *text =
+		run("{ " PORTS POOLS "\"CABLE_LENGTH\": {\"A\": {\"Ethernet99\": \"5m\"}}, "
+		    "\"BUFFER_PG\": {\"Ethernet8,Ethernet16|3-10\": {\"profile\": \"p\"}}, "
+		    "\"TC_TO_PRIORITY_GROUP_MAP\": {\"G\": {\"7\": \"9\"}}, \"TC_TO_QUEUE_MAP\": {\"Q\": {\"9\": \"9\"}}, "
+		    "\"DSCP_TO_TC_MAP\": {\"M\": {\"26\": \"4\", \"11\": \"9\"}}, "
+		    "\"PORT_QOS_MAP\": {\"global\": {\"dscp_to_tc_map\": 3}, \"Ethernet8,Ethernet16\": {\"pfc_enable\": "
+		    "\"3,,5\", "
+		    "\"dscp_to_tc_map\": \"M\", \"tc_to_queue_map\": \"Q\", \"tc_to_pg_map\": \"G\"}}, "
+		    "\"PFC_WD\": {\"Ethernet8\": {\"action\": \"alert\"}, \"Ethernet0\": {\"action\": \"drop\"}, "
+		    "\"Ethernet16\": {\"detection_time\": 300}}, "
+		    "\"DEVICE_NEIGHBOR_METADATA\": {\"a\": {\"type\": \"Server\"}} }",
+		    NULL, SONIC_DSCP, &err);
+
+	(void)state;
+	if (text == NULL)
+		fail_msg("%s", err.text);
+	has(text, "buffer_pg = ( \"3 p\", \"4 p\", \"5 p\", \"6 p\", \"7 p\" );");
+	has(text, "priorities = [ \"3\", \"5\" ]");
+	has(text, "detection_time = \"200ms\"; restoration_time = \"200ms\"; action = \"alert\";");
+	has(text, "detection_time = \"300ms\"; restoration_time = \"200ms\"; action = \"drop\";");
+	free(text);
+	text = run("{ " PORTS "\"BUFFER_PG\": {\"Ethernet8|3\": {\"profile\": \"p\"}} }", NULL, SONIC_DSCP, &err);
+	assert_non_null(text); /* without pools, profiles are none of this file */
+	assert_null(strstr(text, "buffer_pg"));
+	free(text);
+	/* Rows of the same rate and another cable, or without the pool that rows are of. */
+	assert_null(run("{ " PORTS POOLS MAPS "\"X\": {} }", "400000 5m 9000 8000 70000 0\n", SONIC_DSCP, &err));
+	has(err.text, "no pg_profile_lookup.ini has a row \"400000 40m\"");
+	err = (struct err){ 0 };
+	assert_null(run("{ " PORTS MAPS ONE_PROFILE "\"xoff\": 1}}}", "400000  40m 9000 8000 70000 0\n", SONIC_DSCP, &err));
+	has(err.text, "a BUFFER_POOL ingress_lossless_pool would be right");
+}
+
+/* A static pool's profile without a threshold is static; reserves as large as a pool are not taken off it. */
+static void
+a_pool_keeps_what_its_reserves_would_take(void **state)
+{
+	struct err err = { 0 };
+	char *text =
+		run("{ " PORTS "\"BUFFER_POOL\": {\"i\": {\"type\": \"ingress\", \"mode\": \"static\", \"size\": 100}}, "
+		    "\"BUFFER_PROFILE\": {\"p\": {\"pool\": \"i\", \"size\": 300}}, "
+		    "\"BUFFER_PG\": {\"Ethernet8|3\": {\"profile\": \"p\"}} }",
+		    NULL, SONIC_DSCP, &err);
+
+	(void)state;
+	if (text == NULL)
+		fail_msg("%s", err.text);
+	has(text, "name = \"i\"; type = \"ingress\"; mode = \"static\"; size = 100L;");
+	has(text, "size = 300L; xon = 0L; xon_offset = 0L; xoff = 0L; mode = \"static\"; static_th = 0L;");
+	free(text);
+}
+
+/* Strict queues are everybody's, weights have a limit, and asymmetric PFC is a port's. */
+static void
+ports_differ_in_their_queues(void **state)
+{
+	struct err err = { 0 };
+	char *text = run(
+		HEAD
+		"\"PORT\": {\"E0\": {\"speed\": 1, \"pfc_asym\": \"on\", \"mtu\": 1500}, \"E1\": {\"speed\": 1}, "
+		"\"E2\": {\"speed\": 1, \"mtu\": 1500}, \"E3\": {\"speed\": 1, \"mtu\": 9000}, \"E4\": {\"speed\": 1}, "
+		"\"E5\": {\"speed\": 1, \"mtu\": 1500}}, "
+		"\"DEVICE_NEIGHBOR\": {\"E0\": {\"name\": \"a\"}, \"E1\": {\"name\": \"a\"}, \"E2\": {\"name\": \"b\"}, "
+		"\"E3\": {\"name\": \"c\"}, \"E5\": {\"name\": \"b\"}}, "
+		"\"BUFFER_POOL\": {\"b\": {\"type\": \"both\", \"mode\": \"dynamic\", \"size\": 9}}, "
+		"\"BUFFER_PROFILE\": {\"p\": {\"pool\": \"b\"}}, "
+		"\"BUFFER_QUEUE\": {\"E0|3\": {\"profile\": \"p\"}, \"E0|4\": {\"profile\": \"p\"}}, "
+		"\"WRED_PROFILE\": {\"w\": {\"ecn\": \"ecn_green_yellow\", \"green_max_threshold\": 9}}, "
+		"\"SCHEDULER\": {\"s\": {\"type\": \"STRICT\"}, \"d\": {\"weight\": 200}, \"l\": {\"weight\": 1}}, "
+		"\"QUEUE\": {\"E0|6\": {\"scheduler\": \"s\"}, \"E1|3\": {\"scheduler\": \"d\"}, "
+		"\"E1|4\": {\"scheduler\": \"l\", \"wred_profile\": \"w\"}}}",
+		NULL, SONIC_DSCP, &err);
+
+	(void)state;
+	if (text == NULL)
+		fail_msg("%s", err.text);
+	assert_null(strstr(text, "E4"));
+	has(text, "strict = [ \"6\" ];");
+	has(text, "asymmetric = true;");
+	has(text, "weights = [ \"3:64\", \"4:1\" ];");
+	has(text, "{ class = 4; kmin = 0L; kmax = 9L; pmax = 1.00; }");
+	has(text, "names = [ \"l0:1\" ];\n    mtu = 1500;\n  }");
+	has(text, "names = [ \"l0:3\", \"l0:5\" ];\n    mtu = 1500;\n    buffer_pg");
+	free(text);
+}
+
+/* Files of many switches. @return as run() */
+static char *
+run_many(const char *const *texts, size_t count, struct err *err)
+{
+	char(*paths)[256] = calloc(count, sizeof(*paths)), *out = NULL, name[32];
+	const char **files = calloc(count, sizeof(*files));
+	const struct sonic_files sonic = { .paths = files, .count = count, .dscp = SONIC_DSCP };
+	size_t length;
+	FILE *to = open_memstream(&out, &length);
+	int rc;
+
+	assert_true(paths != NULL && files != NULL && to != NULL);
+	for (size_t i = 0; i < count; i++) {
+		snprintf(name, sizeof(name), "many-%zu.json", i);
+		snprintf(paths[i], sizeof(paths[i]), "%s", write_file(name, texts[i], strlen(texts[i])));
+		files[i] = paths[i];
+	}
+	rc = sonic_import(&sonic, to, err);
+	assert_int_equal(fclose(to), 0);
+	for (size_t i = 0; i < count; i++)
+		unlink(paths[i]);
+	free(paths);
+	free(files);
+	if (rc == 0)
+		return out;
+	free(out);
+	return NULL;
+}
+
+/* A switch of ports from..to, to a neighbor each; neighbor: printf's format of the port's number, or NULL: none. */
+static char *
+many_ports(const char *name, uint32_t from, uint32_t to, const char *neighbor)
+{
+	char *text = NULL;
+	size_t length;
+	FILE *file = open_memstream(&text, &length);
+
+	assert_non_null(file);
+	fprintf(file, "{\"DEVICE_METADATA\": {\"localhost\": {\"hostname\": \"%s\"}}, \"PORT\": {", name);
+	for (uint32_t i = from; i <= to; i++)
+		fprintf(file, "%s\"E%u\": {\"speed\": 1}", i != from ? ", " : "", i);
+	fprintf(file, "}");
+	for (uint32_t i = from; neighbor != NULL && i <= to; i++)
+		fprintf(file, "%s\"E%u\": {\"name\": \"%s\", \"port\": \"E%u\"}",
+			i != from ? ", " : ", \"DEVICE_NEIGHBOR\": {", i, neighbor, i);
+	fprintf(file, "%s}", neighbor != NULL ? "}" : "");
+	assert_int_equal(fclose(file), 0);
+	return text;
+}
+
+/* More ports with cables than a node has: at the end that is read first, and at the other. */
+static void
+a_switch_with_too_many_cables_is_refused(void **state)
+{
+	char *texts[] = { many_ports("a", 1, 150, "z"), many_ports("b", 151, 300, "z"), many_ports("z", 1, 300, NULL),
+			  many_ports("y", 1, 249, "h") };
+	struct err err = { 0 };
+
+	(void)state;
+	assert_null(run_many((const char *const *)texts, 3, &err));
+	has(err.text, "many-2.json: more than 248 ports with cables");
+	err = (struct err){ 0 };
+	assert_null(run_many((const char *const *)texts + 3, 1, &err));
+	has(err.text, "many-0.json: more than 248 ports with cables");
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+		free(texts[i]);
+}
+
+static void
+too_many_hosts_and_switches_are_refused(void **state)
+{
+	static const char *one[SONIC_MAX_SWITCHES + 1];
+	char *texts[9], name[16];
+	struct err err = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		snprintf(name, sizeof(name), "s%zu", i);
+		texts[i] = many_ports(name, 1, SONIC_PORTS, NULL);
+	}
+	assert_null(run_many((const char *const *)texts, ARRAY_LEN(texts), &err));
+	has(err.text, "more than 8192 neighbors without a file");
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+		free(texts[i]);
+	for (size_t i = 0; i < ARRAY_LEN(one); i++)
+		one[i] = SWITCH("l0", "1000", "up", "a", "E0", "5m");
+	err = (struct err){ 0 };
+	assert_null(run_many(one, ARRAY_LEN(one), &err));
+	has(err.text, "1001 switches; at most 1000 would be right");
+}
+
+/* The first of two files with the same table counts; what is of all has a limit as a whole, and a file has one. */
+static void
+what_is_of_all_switches_has_a_limit(void **state)
+{
+	static char large[SONIC_MAX_BYTES / 2 + 100], too_large[SONIC_MAX_BYTES + 100];
+	const char *texts[] = { large, SWITCH("l0", "1000", "up", "a", "E0", "5m"), large };
+	static const char first[] = "{\"PORT_QOS_MAP\": {\"E0\": {\"pfc_enable\": \"3\"}}}",
+			  second[] = "{\"PORT_QOS_MAP\": {\"E0\": {\"pfc_enable\": \"4\"}}}";
+	struct err err = { 0 };
+	char *text;
+
+	(void)state;
+	memset(large, ' ', sizeof(large) - 1);
+	memcpy(large, first, strlen(first));
+	assert_null(run_many(texts, ARRAY_LEN(texts), &err));
+	has(err.text,
+	    "many-2.json: files without DEVICE_METADATA.localhost.hostname have 4194502 B; at most 4 MiB together");
+	texts[2] = second;
+	err = (struct err){ 0 };
+	text = run_many(texts, ARRAY_LEN(texts), &err);
+	assert_non_null(text);
+	has(text, "priorities = [ \"3\" ]");
+	free(text);
+	memset(too_large, ' ', sizeof(too_large) - 1);
+	err = (struct err){ 0 };
+	assert_null(run(too_large, NULL, SONIC_DSCP, &err));
+	has(err.text, "at most 4 MiB and 100000 objects would be right");
+}
+
+/* One that has no cable is a switch all the same; what a file of all says of ports that it lacks does not matter. */
+static void
+a_switch_without_cables_has_no_settings(void **state)
+{
+	const char *texts[] = { SWITCH("l0", "1000", "up", "a", "E0", "5m"), SWITCH("l1", "1000", "down", "b", "E0", "5m"),
+				"{" POOLS "\"BUFFER_PG\": {\"E0,E9|3\": {\"profile\": \"p\"}}}" };
+	const char *missing = "x";
+	const struct sonic_files none = { .paths = &missing, .count = 1, .dscp = SONIC_DSCP };
+	struct err err = { 0 };
+	char *text = run_many(texts, ARRAY_LEN(texts), &err);
+
+	(void)state;
+	if (text == NULL)
+		fail_msg("%s", err.text);
+	has(text, "switches = [\n    \"l0\", \"l1\"");
+	assert_null(strstr(text, "names = [ \"l1\""));
+	has(text, "buffer_pg = ( \"3 p\" );");
+	free(text);
+	err = (struct err){ 0 };
+	assert_int_equal(sonic_import(&none, stdout, &err), -ENOENT);
+	has(err.text, "x: ");
+}
+
+/* A key of many ports is taken up to 16 KiB. */
+static void
+a_key_of_too_many_ports_is_refused(void **state)
+{
+	static char text[20000];
+	struct err err = { 0 };
+	int used = snprintf(text, sizeof(text), "{" PORTS POOLS "\"BUFFER_PG\": {\"");
+
+	(void)state;
+	for (int i = 0; i < 1700; i++)
+		used += snprintf(text + used, sizeof(text) - (size_t)used, "Ethernet8,");
+	snprintf(text + used, sizeof(text) - (size_t)used, "Ethernet8|3\": {\"profile\": \"p\"}}}");
+	assert_null(run(text, NULL, SONIC_DSCP, &err));
+	has(err.text, "ports and classes, as");
+}
+
 static int
 import_sonic(const void *input, FILE *to, struct err *err)
 {
 	return sonic_import(input, to, err);
+}
+
+/* Jansson takes some of its own for a wrong character, or loses one: what it reports is reported. */
+static void
+refuse_each_of_jansson(const struct sonic_files *files)
+{
+	FILE *to = fopen("/dev/null", "w");
+	uint32_t reported = 0;
+	bool was = true;
+
+	assert_non_null(to);
+	json_set_alloc_funcs(malloc, free); /* those of this program, which can be refused */
+	for (uint64_t nth = 1; was && nth < ALLOC_MAX_TRIES; nth++) {
+		struct err err = { 0 };
+		int rc;
+
+		alloc_refuse(nth);
+		rc = sonic_import(files, to, &err);
+		was = alloc_was_refused();
+		if (rc != 0 &&
+		    (!was || err.text[0] == '\0' || (rc == -ENOMEM && strstr(err.text, "out of memory") == NULL)))
+			fail_msg("allocation %u: %d \"%s\"", (unsigned)nth, rc, err.text);
+		reported += rc == -ENOMEM;
+	}
+	assert_true(reported > 50);
+	fclose(to);
 }
 
 static void
@@ -623,17 +939,19 @@ each_refusal_of_memory_is_reported(void **state)
 	static const char *const texts[] = {
 		"{ " PORTS POOLS MAPS "\"BUFFER_PG\": {\"Ethernet8,Ethernet16|3-4\": {\"profile\": \"p\"}} }",
 		SWITCH("s", "100000", "up", "a", "E0", "5m"),
+		"{\"X\": {}}",
 		"100000 5m 18432 18432 35840 0\n",
 	};
-	static const char *const names[] = { "config.json", "other.json", "lookup.ini" };
+	static const char *const names[] = { "config.json", "other.json", "common.json", "lookup.ini" };
 	char paths[ARRAY_LEN(texts)][256];
-	const char *files[] = { paths[0], paths[1], paths[2] };
+	const char *files[] = { paths[0], paths[1], paths[2], paths[3] };
 	const struct sonic_files sonic = { .paths = files, .count = ARRAY_LEN(texts), .dscp = SONIC_DSCP };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
 		snprintf(paths[i], sizeof(paths[i]), "%s", write_file(names[i], texts[i], strlen(texts[i])));
 	assert_true(refuse_each_allocation(import_sonic, &sonic) > 5);
+	refuse_each_of_jansson(&sonic);
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
 		unlink(paths[i]);
 }
@@ -659,6 +977,14 @@ UNIT_TEST(import_sonic)
 		cmocka_unit_test(rows_have_a_limit),
 		cmocka_unit_test(what_is_wrong_is_refused_with_its_place),
 		cmocka_unit_test(a_file_of_many_objects_is_refused),
+		cmocka_unit_test(rows_of_nothing_here_do_not_matter),
+		cmocka_unit_test(a_pool_keeps_what_its_reserves_would_take),
+		cmocka_unit_test(ports_differ_in_their_queues),
+		cmocka_unit_test(a_switch_with_too_many_cables_is_refused),
+		cmocka_unit_test(too_many_hosts_and_switches_are_refused),
+		cmocka_unit_test(what_is_of_all_switches_has_a_limit),
+		cmocka_unit_test(a_switch_without_cables_has_no_settings),
+		cmocka_unit_test(a_key_of_too_many_ports_is_refused),
 		cmocka_unit_test(each_refusal_of_memory_is_reported),
 	};
 
