@@ -497,7 +497,7 @@ send_rest(struct server *s, struct peer *peer)
 	ssize_t sent = send(peer->fd, peer->out + peer->out_at, peer->out_size - peer->out_at, MSG_NOSIGNAL);
 
 	if (sent < 0) {
-		if (errno != EAGAIN && errno != EINTR) {
+		if (errno != EAGAIN) {
 			s->counts->gave_up++;
 			drop(peer);
 		}
@@ -559,7 +559,7 @@ receive(struct server *s, struct peer *peer)
 {
 	ssize_t got = recv(peer->fd, peer->in + peer->used, sizeof(peer->in) - peer->used, 0);
 
-	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+	if (got < 0 && errno == EAGAIN)
 		return;
 	if (got <= 0) {
 		s->counts->gave_up += peer->used != 0;
@@ -570,17 +570,17 @@ receive(struct server *s, struct peer *peer)
 	take_requests(s, peer);
 }
 
+/* What its events are does not matter: either call tells of an end or an error. */
 static void
-serve_peer(struct server *s, struct peer *peer, short events)
+serve_peer(struct server *s, struct peer *peer)
 {
-	if (peer->out != NULL) {
-		if ((events & (POLLOUT | POLLERR | POLLHUP)) != 0)
-			send_rest(s, peer);
-		if (peer->fd >= 0)
-			take_requests(s, peer);
-	} else if ((events & (POLLIN | POLLERR | POLLHUP)) != 0) {
+	if (peer->out == NULL) {
 		receive(s, peer);
+		return;
 	}
+	send_rest(s, peer);
+	if (peer->fd >= 0)
+		take_requests(s, peer);
 }
 
 /* ---- peers ---- */
@@ -592,7 +592,7 @@ accept_peers(struct server *s)
 		int fd = accept4(s->config->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		struct peer *peer = s->peers;
 
-		s->is_short = fd < 0 && errno != EAGAIN && errno != ECONNABORTED && errno != EINTR;
+		s->is_short = fd < 0 && errno != EAGAIN;
 		if (fd < 0)
 			return;
 		while (peer < s->peers + SERVE_MAX_PEERS && peer->fd >= 0)
@@ -656,7 +656,7 @@ wait_and_serve(struct server *s, struct err *err)
 		return err_set(err, -EIO, "the controller's socket is closed");
 	for (uint32_t i = 1; i < count; i++)
 		if (fds[i].revents != 0)
-			serve_peer(s, of[i], fds[i].revents);
+			serve_peer(s, of[i]);
 	if (fds[0].revents != 0)
 		accept_peers(s);
 	drop_slow(s);

@@ -3,8 +3,10 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 
 #include "common/unix_socket.h"
 #include "operator/controller/controller.h"
@@ -372,6 +374,110 @@ a_socket_that_is_closed_ends_it(void **state)
 	assert_non_null(strstr(err.text, "fcntl: "));
 }
 
+/* A request for as many addresses as one can have: its reply is larger than a socket's buffer has room for. */
+static size_t
+make_large(uint8_t *bytes)
+{
+	const struct pingmesh_list list = { .count = PINGMESH_MAX_RESOLVED };
+	const struct pingmesh_hdr hdr = { PINGMESH_MAGIC, PINGMESH_MANAGE_VERSION, PINGMESH_RESOLVE,
+					  sizeof(list) + PINGMESH_MAX_RESOLVED * sizeof(uint32_t), 0 };
+
+	memcpy(bytes, &hdr, sizeof(hdr));
+	memcpy(bytes + sizeof(hdr), &list, sizeof(list));
+	memset(bytes + sizeof(hdr) + sizeof(list), 0, PINGMESH_MAX_RESOLVED * sizeof(uint32_t));
+	return sizeof(hdr) + hdr.size;
+}
+
+#define LARGE (sizeof(struct pingmesh_hdr) + PINGMESH_MAX_REQUEST)
+#define LARGE_REPLY                                                                                                        \
+	(sizeof(struct pingmesh_hdr) + sizeof(struct pingmesh_list) + PINGMESH_MAX_RESOLVED * sizeof(struct pingmesh_rnic))
+
+/*
+ * Replies that a socket has no room for are sent in parts. One agent leaves while its reply is sent, one without reading
+ * it, one takes no part of the second and is given up, one asks for more than any, and one reads all.
+ */
+static void
+large_steps(struct script *s, uint32_t round)
+{
+	static _Alignas(8) uint8_t bytes[LARGE];
+	static const uint32_t asked[] = { 4, 0, 2, 0, 4 };
+	static uint64_t read_bytes;
+	const struct pingmesh_hdr garbage = { PINGMESH_MAGIC, PINGMESH_MANAGE_VERSION, PINGMESH_RESOLVE,
+					      PINGMESH_MAX_REQUEST + 1, 0 };
+	uint8_t part[4096];
+	struct message m;
+
+	for (int i = 0; round == 0 && i < 5; i++) {
+		size_t size = make_large(bytes);
+
+		s->fds[i] = dial();
+		for (uint32_t k = 0; k < asked[i]; k++)
+			assert_int_equal(write(s->fds[i], bytes, size), size);
+	}
+	if (round == 0) {
+		read_bytes = 0;
+		make_pinglists(s->rig, &m, 0);
+		assert_int_equal(write(s->fds[1], &m, sizeof(m.hdr) + m.hdr.size), sizeof(m.hdr) + m.hdr.size);
+		assert_int_equal(write(s->fds[3], &garbage, sizeof(garbage)), sizeof(garbage));
+	}
+	if (round == 3) {
+		close(s->fds[0]);
+		close(s->fds[1]);
+	}
+	for (ssize_t got = 1; round >= 3 && got > 0; read_bytes += got > 0 ? (uint64_t)got : 0)
+		got = recv(s->fds[4], part, sizeof(part), MSG_DONTWAIT);
+	s->over = s->counts.gave_up == 2 && read_bytes == 4 * LARGE_REPLY;
+	for (int i = 2; s->over && i < 5; i++)
+		close(s->fds[i]);
+}
+
+static void
+large_replies_are_sent_in_parts(void **state)
+{
+	struct err err = { "" };
+
+	register_all(*state);
+	assert_int_equal(run_script(*state, large_steps, 300, &err), 0);
+	assert_int_equal(script.counts.malformed, 1);
+	assert_int_equal(script.counts.refused, 0);
+}
+
+static void
+on_alarm(int number)
+{
+	(void)number;
+}
+
+static void
+waiting_steps(struct script *s, uint32_t round)
+{
+	struct rlimit few = { 0, 0 };
+
+	if (round == 0) {
+		signal(SIGALRM, on_alarm);
+		assert_int_equal(setitimer(ITIMER_REAL, &(struct itimerval){ .it_value = { .tv_usec = 20000 } }, NULL), 0);
+	}
+	if (round != 2)
+		return;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &few), 0); /* poll takes no more than there can be */
+	s->fds[0] = (int)few.rlim_cur;
+	few.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+}
+
+static void
+a_signal_is_no_end_and_an_error_is(void **state)
+{
+	struct err err = { "" };
+	struct rlimit before;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(run_script(*state, waiting_steps, 10000, &err), -EINVAL);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_string_equal(err.text, "poll: Invalid argument");
+	assert_int_equal(script.round, 3);
+}
+
 UNIT_TEST(controller_serve)
 {
 	const struct CMUnitTest tests[] = {
@@ -381,6 +487,8 @@ UNIT_TEST(controller_serve)
 		cmocka_unit_test_setup_teardown(a_slow_reader_gets_all_replies, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(agents_that_leave_or_take_nothing_are_counted, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(without_memory_connections_are_given_up, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(large_replies_are_sent_in_parts, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_signal_is_no_end_and_an_error_is, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_socket_that_is_closed_ends_it, set_up, tear_down),
 	};
 

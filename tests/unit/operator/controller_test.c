@@ -297,6 +297,151 @@ a_full_disk_is_outlived(void **state)
 	ask(rig, &m, make_register(rig, &m, 0, 77), PINGMESH_REGISTERED);
 }
 
+/* What is done to the next database that is opened, and to its statements. */
+static struct {
+	sqlite3 *db;
+	bool is_full;
+	uint32_t deny, stop; /* the nth statement, step of one, from 1: no more */
+	bool was;
+} sql;
+
+static int
+authorize(void *ctx, int action, const char *a, const char *b, const char *database, const char *trigger)
+{
+	(void)ctx, (void)action, (void)a, (void)b, (void)database, (void)trigger;
+	if (sql.deny == 0 || --sql.deny != 0)
+		return SQLITE_OK;
+	sql.was = true;
+	return SQLITE_DENY;
+}
+
+static int
+progress(void *ctx)
+{
+	(void)ctx;
+	if (sql.stop == 0 || --sql.stop != 0)
+		return 0;
+	sql.was = true;
+	return 1;
+}
+
+static int
+at_open(sqlite3 *db, char **why, const void *api)
+{
+	(void)why, (void)api;
+	sql.db = db;
+	sqlite3_set_authorizer(db, authorize, NULL);
+	sqlite3_progress_handler(db, 1, progress, NULL);
+	return sql.is_full ? sqlite3_exec(db, "PRAGMA max_page_count = 1", NULL, NULL, NULL) : SQLITE_OK;
+}
+
+/* @param place  sql's deny or stop: each in turn, until none is left. @return how many there were */
+static uint32_t
+open_without_each(uint32_t *place)
+{
+	struct registry *registry;
+	uint32_t count = 0;
+
+	for (;;) {
+		struct err err = { "" };
+		int ret;
+
+		*place = count + 1;
+		sql.was = false;
+		ret = registry_open(REGISTRY_IN_MEMORY, &registry, &err);
+		*place = 0;
+		if (!sql.was) {
+			if (ret != 0)
+				fail_msg("%s", err.text);
+			registry_close(registry);
+			return count;
+		}
+		if (ret != -EIO || err.text[0] == '\0')
+			fail_msg("%u: %d \"%s\"", count, ret, err.text);
+		count++;
+	}
+}
+
+static void
+each_statement_that_fails_is_reported(void **state)
+{
+	struct rig *rig = *state;
+	struct message m;
+
+	assert_int_equal(sqlite3_auto_extension((void (*)(void))at_open), SQLITE_OK);
+	assert_true(open_without_each(&sql.deny) > 10);
+	assert_true(open_without_each(&sql.stop) > 10);
+
+	controller_destroy(rig->controller);
+	unlink(rig->store);
+	sql.is_full = true;
+	expect_no_registry(rig, "disk is full; make room");
+	sql.is_full = false;
+	assert_int_equal(open_controller(rig, rig->store, &(struct err){ "" }), 0);
+	register_all(rig);
+	for (uint32_t nth = 1; nth <= 2; nth++) { /* BEGIN, COMMIT */
+		sql.deny = nth;
+		ask(rig, &m, make_register(rig, &m, 0, 77), PINGMESH_REFUSED);
+	}
+	sql.stop = 1;
+	ask(rig, &m, make_resolve(rig, &m), PINGMESH_REFUSED);
+	sql.stop = 1;
+	ask(rig, &m, make_pinglists(rig, &m, 0), PINGMESH_REFUSED);
+	ask(rig, &m, make_pinglists(rig, &m, 0), PINGMESH_ENTRIES);
+	sqlite3_reset_auto_extension();
+}
+
+/* A row whose GID has another length has none; a file that was cut is damaged. */
+static void
+odd_rows_and_a_cut_file_are_survived(void **state)
+{
+	static const uint8_t none[16];
+	const struct pingmesh_rnic *known;
+	struct rig *rig = *state;
+	struct message m;
+
+	register_all(rig);
+	controller_destroy(rig->controller);
+	execute(rig->store, "UPDATE rnics SET gid = x'' WHERE qpn = 100");
+	execute(rig->store, "UPDATE rnics SET gid = x'0102' WHERE qpn = 101");
+	assert_int_equal(open_controller(rig, rig->store, &(struct err){ "" }), 0);
+	known = (const void *)((const struct pingmesh_list *)ask(rig, &m, make_resolve(rig, &m), PINGMESH_RESOLVED) + 1);
+	for (int i = 0; i < 3; i += 2) {
+		assert_int_equal(known[i].qpn, 101 - i / 2);
+		assert_memory_equal(known[i].gid, none, sizeof(none));
+	}
+	controller_destroy(rig->controller);
+	assert_int_equal(truncate(rig->store, 4096), 0);
+	expect_no_registry(rig, "damaged; remove it");
+}
+
+/* A host's NIC that leads to another host has no list; one whose peers beyond its ToR are its own has none of them. */
+static void
+a_nic_without_peers_has_no_entries(void **state)
+{
+	static const char network[] =
+		"topology = { kind = \"explicit\"; hosts = [ \"a\", \"b\" ]; switches = [ \"s\", \"t\" ]; links = ( \"a s "
+		"1Gbps 1us\", \"a t 1Gbps 1us\", \"s t 1Gbps 1us\", \"a b 1Gbps 1us\" ); };\n";
+	struct rig *rig = *state, other = *rig;
+	const struct pingmesh_entries *entries;
+	struct err err = { "" };
+	struct message m;
+
+	other.topo = make_topo(network, &other.cfg);
+	other.table = route_table_create(other.topo);
+	if (open_controller(&other, REGISTRY_IN_MEMORY, &err) != 0)
+		fail_msg("%s", err.text);
+	ask(&other, &m, make_register(&other, &m, 0, 5), PINGMESH_REGISTERED);
+	entries = ask(&other, &m, make_pinglists(&other, &m, 0), PINGMESH_ENTRIES);
+	assert_int_equal(entries->count, 0);
+	entries = ask(&other, &m, make_pinglists(&other, &m, 1), PINGMESH_ENTRIES);
+	assert_int_equal(entries->count, 0);
+	controller_destroy(other.controller);
+	route_table_destroy(other.table);
+	topo_destroy(other.topo);
+	cfg_destroy(other.cfg);
+}
+
 UNIT_TEST(controller)
 {
 	const struct CMUnitTest tests[] = {
@@ -309,6 +454,9 @@ UNIT_TEST(controller)
 		cmocka_unit_test_setup_teardown(a_registry_that_cannot_be_read_is_reported, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_restart_keeps_the_registry, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(other_files_are_left_alone, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(each_statement_that_fails_is_reported, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(odd_rows_and_a_cut_file_are_survived, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_nic_without_peers_has_no_entries, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_full_disk_is_outlived, set_up, tear_down),
 	};
 
