@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/array.h"
 #include "common/manage_stream.h"
 #include "common/wire/record.h"
 #include "common/wire/record_hdr.h"
@@ -345,6 +346,50 @@ what_was_sent_before_the_close_is_taken(void **state)
 	assert_int_equal(manage_stream_send(&ends->b, MANAGE_CONNECT, NULL, 0), -EPIPE);
 }
 
+/* Each type has the size of its body, and one of no type is none. */
+static void
+each_type_has_its_size(void **state)
+{
+	static const struct {
+		uint16_t type;
+		uint32_t size; /* 1: any */
+	} types[] = {
+		{ MANAGE_HELLO, sizeof(struct manage_hello) },
+		{ MANAGE_TIME, sizeof(struct manage_time) },
+		{ MANAGE_CONNECT, 0 },
+		{ MANAGE_CONNECTED, sizeof(struct manage_connected) },
+		{ MANAGE_START, sizeof(struct manage_start) },
+		{ MANAGE_PROGRESS, sizeof(struct manage_progress) },
+		{ MANAGE_STOP, sizeof(struct manage_stop) },
+		{ MANAGE_STEP, sizeof(struct manage_step) },
+		{ MANAGE_ITERATION, sizeof(struct manage_iteration) },
+		{ MANAGE_RESULT, sizeof(struct manage_result) },
+		{ MANAGE_FAILED, sizeof(struct manage_failed) },
+		{ MANAGE_QP_ERROR, sizeof(struct manage_failed) },
+		{ MANAGE_QP, sizeof(struct manage_qp) },
+		{ MANAGE_PINGMESH, 1 },
+		{ MANAGE_FLOWS, 1 },
+		{ MANAGE_COUNTER, sizeof(struct manage_counter) },
+	};
+	static const uint8_t body[MANAGE_MAX_BODY];
+	struct manage_message message;
+
+	for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+		struct ends *ends = *state;
+		struct err err = { 0 };
+
+		assert_int_equal(manage_stream_send(&ends->a, types[i].type, body, types[i].size), 0);
+		assert_true(manage_stream_receive(&ends->b) > 0);
+		if (manage_stream_take(&ends->b, &message, &err) != 1)
+			fail_msg("type %u: %s", types[i].type, err.text);
+		assert_int_equal(message.size, types[i].size);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(types); i++)
+		if (types[i].size != 1)
+			refuse(*state, (struct manage_hdr){ MANAGE_MAGIC, types[i].type, 0, types[i].size + 1 }, NULL, 0,
+			       "would be right");
+}
+
 UNIT_TEST(manage_stream)
 {
 	const struct CMUnitTest tests[] = {
@@ -359,6 +404,7 @@ UNIT_TEST(manage_stream)
 		cmocka_unit_test_setup_teardown(a_reset_is_an_end, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_full_buffer_reads_no_more, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_no_message_is_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(each_type_has_its_size, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_was_sent_before_the_close_is_taken, setup, teardown),
 	};
 

@@ -418,7 +418,8 @@ ecn_behind_drops(void **state)
 	       "host.cc = \"dcqcn\" cannot act: at 1 of the 1 ports that several ingresses fill, queues of a class without "
 	       "PFC "
 	       "drop before ECN marks. s:3: its queue holds 1000000 B; kmin 1000000 B");
-	look(TWO_TO_ONE, "--set switch.pfc.enabled=false --set switch.ecn.kmin=1MB --set switch.lossy_queue=1001KB", &found);
+	look(TWO_TO_ONE, "--set switch.pfc.enabled=false --set switch.ecn.kmin=1MB --set switch.lossy_queue=1001KB",
+	     &found);
 	assert_null(of(&found, "ecn-behind-drop"));
 }
 

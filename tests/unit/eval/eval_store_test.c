@@ -18,6 +18,7 @@
 #include "common/clock.h"
 #include "eval/eval.h"
 #include "eval/store.h"
+#include "tests/unit/alloc.h"
 #include "tests/unit/unit.h"
 
 static char path[] = "/tmp/rocelab-store-XXXXXX";
@@ -97,6 +98,7 @@ what_is_done_is_remembered(void **state)
 static void
 another_evaluation_is_refused(void **state)
 {
+	char other[sizeof(path) + 8];
 	struct err err = { 0 };
 
 	(void)state;
@@ -105,6 +107,12 @@ another_evaluation_is_refused(void **state)
 	assert_non_null(strstr(err.text, "seed 7"));
 	assert_null(store_open(path, 7, 0.2, " --set a=1", &err));
 	assert_null(store_open(path, 7, 0.1, "", &err));
+	snprintf(other, sizeof(other), "%s.plain", path);
+	err = (struct err){ 0 };
+	store_close(store_open(other, 7, 0.1, "", &err));
+	assert_null(store_open(other, 7, 0.1, " --set a=1", &err));
+	assert_non_null(strstr(err.text, "seed 7 at scale 0.1; ask for the same"));
+	unlink(other);
 	err = (struct err){ 0 };
 	assert_null(store_open("/nowhere/at/all", 7, 0.1, "", &err));
 	assert_non_null(strstr(err.text, "/nowhere/at/all"));
@@ -232,12 +240,185 @@ another_case_does_not_stay(void **state)
 	assert_int_equal(rmdir(dir), 0);
 }
 
+static void
+count_run(void *ctx, const struct store_run *run)
+{
+	uint32_t *count = ctx;
+
+	assert_true(run->family[0] != '\0' && run->policy[0] != '\0');
+	(*count)++;
+}
+
+static void
+every_run_is_shown(void **state)
+{
+	struct store_run run = { .family = "storm", .policy = "p", .outcome = OUTCOME_TP };
+	struct store *store = open_store();
+	struct err err = { 0 };
+	uint32_t before = 0, count = 0;
+
+	(void)state;
+	assert_int_equal(store_each_run(store, count_run, &before, &err), 0);
+	for (run.index = 100; run.index < 103; run.index++, run.outcome++)
+		assert_int_equal(store_add_run(store, &run, &err), 0);
+	assert_int_equal(store_each_run(store, count_run, &count, &err), 0);
+	assert_int_equal(count, before + 3);
+	store_close(store);
+	store_close(NULL);
+}
+
+/* A statement or a step of one that fails, the nth from 1: no more. */
+static struct {
+	uint32_t deny, stop;
+	bool was;
+} sql;
+
+static int
+authorize(void *ctx, int action, const char *a, const char *b, const char *database, const char *trigger)
+{
+	(void)ctx, (void)action, (void)a, (void)b, (void)database, (void)trigger;
+	if (sql.deny == 0 || --sql.deny != 0)
+		return SQLITE_OK;
+	sql.was = true;
+	return SQLITE_DENY;
+}
+
+static int
+progress(void *ctx)
+{
+	(void)ctx;
+	if (sql.stop == 0 || --sql.stop != 0)
+		return 0;
+	sql.was = true;
+	return 1;
+}
+
+static int
+at_open(sqlite3 *db, char **why, const void *api)
+{
+	(void)why, (void)api;
+	sqlite3_set_authorizer(db, authorize, NULL);
+	sqlite3_progress_handler(db, 1, progress, NULL);
+	return SQLITE_OK;
+}
+
+/* @param place  sql's deny or stop: each in turn, until none is left. @return how many there were */
+static uint32_t
+open_without_each(uint32_t *place, const char *file)
+{
+	struct store *store;
+	uint32_t count = 0;
+
+	for (;;) {
+		struct err err = { 0 };
+
+		*place = count + 1;
+		sql.was = false;
+		store = store_open(file, 7, 0.1, " --set a=1", &err);
+		*place = 0;
+		if (!sql.was)
+			break;
+		if (store != NULL || err.text[0] == '\0')
+			fail_msg("statement or step %u: \"%s\"", count + 1, err.text);
+		count++;
+	}
+	assert_non_null(store);
+	store_close(store);
+	return count;
+}
+
+static void
+what_fails_is_reported(void **state)
+{
+	const struct store_run run = { .family = "storm", .policy = "p", .index = 200 };
+	struct store_run *runs = NULL;
+	struct store *store;
+	struct err err = { 0 };
+	uint32_t count = 0;
+
+	(void)state;
+	assert_int_equal(sqlite3_auto_extension((void (*)(void))at_open), SQLITE_OK);
+	assert_true(open_without_each(&sql.deny, ":memory:") > 10);
+	assert_true(open_without_each(&sql.stop, path) > 10);
+	store = open_store();
+	sql.stop = 1;
+	assert_int_equal(store_add_run(store, &run, &err), -EIO);
+	sql.deny = 1;
+	assert_int_equal(store_add_case(store, "storm", 200, 1, &err), -EIO);
+	sql.deny = 1;
+	assert_int_equal(store_exclude(store, "storm", 200, 1, "", &err), -EIO);
+	sql.stop = 1;
+	assert_int_equal(store_runs(store, "storm", "p", 1000, &runs, &err), -EIO);
+	assert_null(runs);
+	sql.stop = 1;
+	assert_int_equal(store_each_run(store, count_run, &count, &err), -EIO);
+	assert_int_equal(count, 0);
+	assert_false(store_has_run(store, "storm", 200, "p"));
+	sqlite3_reset_auto_extension();
+	alloc_refuse(1);
+	assert_int_equal(store_runs(store, "storm", "p", 1000, &runs, &(struct err){ 0 }), -ENOMEM);
+	assert_true(alloc_was_refused());
+	store_close(store);
+	err.text[0] = '\0';
+	alloc_refuse(1);
+	assert_null(store_open(path, 7, 0.1, "", &err));
+	assert_true(alloc_was_refused());
+	assert_string_equal(err.text, "out of memory");
+}
+
+/* A row that no program writes is not more than was asked for. */
+static void
+a_row_too_many_is_an_error(void **state)
+{
+	struct store *store = open_store();
+	struct store_run *runs;
+	struct err err = { 0 };
+	sqlite3 *db;
+
+	(void)state;
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(
+		sqlite3_exec(db, "INSERT INTO runs (family, idx, policy, outcome, why) VALUES ('n', -1, 'p', 'TP', '')",
+			     NULL, NULL, NULL),
+		SQLITE_OK);
+	sqlite3_close(db);
+	assert_int_equal(store_runs(store, "n", "p", 0, &runs, &err), -EIO);
+	assert_int_equal(store_runs(store, "n", "p", 1, &runs, &err), 1);
+	free(runs);
+	store_close(store);
+}
+
+static void
+a_case_keeps_its_file(void **state)
+{
+	struct err err = { 0 };
+	uint64_t digest;
+	char file[sizeof(path) + 8];
+	FILE *to;
+
+	(void)state;
+	snprintf(file, sizeof(file), "%s.case", path);
+	assert_int_equal(case_file_digest(file), 0);
+	to = fopen(file, "w");
+	assert_non_null(to);
+	fputs("seed = 1;\n", to);
+	fclose(to);
+	digest = case_file_digest(file);
+	assert_int_equal(case_file_check(file, digest, &err), 0);
+	assert_int_equal(case_file_check(file, 0, &err), 0); /* there was none */
+	assert_int_equal(case_file_check(file, digest + 1, &err), -EINVAL);
+	assert_non_null(strstr(err.text, ".case was another case"));
+	unlink(file);
+}
+
 UNIT_TEST(eval_store)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_done_is_remembered), cmocka_unit_test(another_evaluation_is_refused),
 		cmocka_unit_test(damage_is_reported),         cmocka_unit_test(variants_are_overrides),
 		cmocka_unit_test(readers_are_waited_for),     cmocka_unit_test(another_case_does_not_stay),
+		cmocka_unit_test(every_run_is_shown),         cmocka_unit_test(what_fails_is_reported),
+		cmocka_unit_test(a_row_too_many_is_an_error), cmocka_unit_test(a_case_keeps_its_file),
 	};
 
 	return cmocka_run_group_tests(tests, make_file, delete_file);
