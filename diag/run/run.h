@@ -380,6 +380,8 @@ void run_fini(struct run *run);
 bool run_complete(const struct run *run);
 /* Did the run end by itself, with all of its collectives done? */
 bool run_finished(const struct run *run);
+/* It ended because something would not move: whatever was open is slow, however long it took so far. */
+bool run_failed(const struct run *run);
 /* @return the longest base RTT of any step */
 uint64_t run_base_rtt_ps(const struct run *run);
 

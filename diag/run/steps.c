@@ -235,8 +235,7 @@ fill_collective(struct run *run, uint32_t index)
 	pass_over(run, &predecessors, index, &gap);
 }
 
-/* The run ended because something would not move, so whatever was open is slow, however long it took so far. */
-static bool
+bool
 run_failed(const struct run *run)
 {
 	return !run->truncated && (run->end_reason == REC_END_STALL || run->end_reason == REC_END_QP_ERROR ||

@@ -16,10 +16,11 @@
 
 /*
  * A job's waiting graph (III-B) in the form of its replay: which node waits for which, and its time from then on. Over
- * all of its iterations: a rank begins a collective when it is done with those before.
+ * all of its iterations: a rank begins a collective when it is done with those before. Of a run that failed, what was left
+ * takes as long as expected: its end alone would not show that a step held the job up, while others still ran.
  */
 
-/* A started step, or a rank's part in a collective, which ends with the last node that it waits for. */
+/* A started step, of a failed run any; or a rank's part in a collective, which ends with the last that it waits for. */
 struct replay_node {
 	double took_ps;     /* after the last that it waited for; from time 0 if it waited for none */
 	double replayed_ps; /* its end in the latest replay; before the first, as it was */
@@ -96,6 +97,12 @@ wait_for_rank(struct build *b, uint32_t node, const struct run_collective *colle
 	}
 }
 
+static bool
+takes_part(const struct build *b, uint32_t node)
+{
+	return run_failed(b->run) || b->run->steps[b->graph->first_step + node].started;
+}
+
 static void
 add_step(struct build *b, uint32_t node)
 {
@@ -103,10 +110,10 @@ add_step(struct build *b, uint32_t node)
 	const struct run_collective *collective = &b->run->collectives[step->collective];
 	uint32_t own = rank_node(b, collective, step->rank), peer = rank_node(b, collective, step->peer);
 
-	if (!step->started)
+	if (!takes_part(b, node))
 		return;
 	for (uint32_t d = step->first_dep; d < step->first_dep + step->ndeps; d++)
-		if (b->run->steps[b->run->depends[d]].started)
+		if (takes_part(b, b->run->depends[d] - b->graph->first_step))
 			add_edge(b, node, b->run->depends[d] - b->graph->first_step);
 	if (!run_follows_own(b->run, step))
 		wait_for_rank(b, node, collective, step->rank);
@@ -162,7 +169,7 @@ sort_nodes(struct build *b)
 		for (uint32_t e = 0; e < b->nedges; e++)
 			missing[b->edges[e].node]++;
 		for (uint32_t n = 0; n < b->count; n++)
-			if (missing[n] == 0 && (n >= b->nsteps || b->run->steps[b->graph->first_step + n].started))
+			if (missing[n] == 0 && (n >= b->nsteps || takes_part(b, n)))
 				b->order[b->norder++] = n;
 		for (uint32_t i = 0; i < b->norder; i++)
 			for (uint32_t s = first[b->order[i]]; s < first[b->order[i] + 1]; s++)
@@ -217,6 +224,17 @@ latest_ps(const struct replay_graph *g, const struct replay_node *node)
 	return latest_ps;
 }
 
+/* When a step ended, or of a run that failed would have ended, if it began then and all went on as expected. */
+static double
+step_end_ps(const struct run *run, const struct run_step *step, double ready_ps)
+{
+	double left = step->bytes != 0 ? 1 - (double)step->acked_bytes / (double)step->bytes : 0;
+
+	if (!step->started)
+		return ready_ps + (double)step->expect_ps;
+	return (double)step->end_ps + (step->open && run_failed(run) ? fmax(0, left) * (double)step->expect_ps : 0);
+}
+
 /* How long each took. */
 static void
 time_nodes(const struct build *b)
@@ -230,7 +248,7 @@ time_nodes(const struct build *b)
 		const struct run_rank *rank = n >= b->nsteps ? &b->run->ranks[b->first_rank + n - b->nsteps] : NULL;
 
 		if (rank == NULL)
-			node->replayed_ps = (double)b->run->steps[g->first_step + n].end_ps;
+			node->replayed_ps = step_end_ps(b->run, &b->run->steps[g->first_step + n], ready_ps);
 		else
 			node->replayed_ps = rank->part || rank->done_ps == RUN_UNKNOWN ? ready_ps : (double)rank->done_ps;
 		node->took_ps = node->replayed_ps - ready_ps;
