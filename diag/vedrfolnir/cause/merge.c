@@ -245,8 +245,8 @@ claim_link(struct settling *s, uint32_t owner, const struct cause_finding *findi
 	put(s, &(struct budget_claim){ .flow = named ? finding->out.flows[0] : BUDGET_NO_FLOW,
 				       .owner = owner,
 				       .part = named ? 0 : EV_NONE,
-				       .most_ps = finding->claimed_ps,
-				       .waited_ps = finding->claimed_ps });
+				       .most_ps = finding->claimed_ps + finding->paced_ps,
+				       .waited_ps = finding->claimed_ps + finding->paced_ps });
 }
 
 static bool

@@ -12,6 +12,7 @@ struct carried {
 	struct finding want; /* type, root and collective of the finding, its key and evidence */
 	uint32_t order, flow;
 	double waits;
+	bool port; /* a finding about a port: its flow, where it has one, took no place in the queue */
 };
 
 struct slowed {
@@ -78,6 +79,19 @@ static bool
 is_of_slow_link(const struct finding *out)
 {
 	return out->type == &cause_link_rate.type && out->root_port != EV_NONE;
+}
+
+/* A finding about frames that a port serves first: others' packets wait before it for them, behind no packet. */
+static bool
+is_of_class(const struct finding *out)
+{
+	return merge_is(out, FINDING_OF_LINK) && out->root_port != EV_NONE && out->nflows != 0;
+}
+
+static bool
+is_of_port(const struct finding *out)
+{
+	return is_of_storm(out) || is_of_slow_link(out) || is_of_class(out);
 }
 
 static const struct prov_port *
@@ -160,14 +174,14 @@ paced_carry_in(struct cause_set *set, uint32_t step)
 		all += slowed->carried[i].waits;
 	for (uint32_t i = 0; i < slowed->count && paced_ps > 0; i++) {
 		const struct carried *carried = &slowed->carried[i];
-		bool storm = carried->flow == EV_NONE; /* paced_by_ports() has its part */
-		struct cause_finding *finding = storm && all > 0 ? NULL : finding_of(set, step, carried);
+		struct cause_finding *finding = carried->port && all > 0 ? NULL : finding_of(set, step, carried);
 
-		if (storm)
+		if (finding != NULL && carried->flow != EV_NONE)
+			cause_flow(set, finding, carried->flow, 0);
+		if (carried->port) /* paced_by_ports() has its part */
 			continue;
 		if (finding == NULL)
 			return;
-		cause_flow(set, finding, carried->flow, 0);
 		for (uint32_t f = 0; f < finding->out.nflows; f++)
 			if (finding->out.flows[f] == carried->flow)
 				finding->carried[f] += carried->waits;
@@ -203,7 +217,7 @@ made_queue(const struct cause_set *set, uint32_t step, const struct cause_findin
 {
 	if (is_of_storm(&finding->out))
 		return finding->claimed_ps <= 0 || queued_by_pauses(set, step);
-	if (is_of_slow_link(&finding->out))
+	if (is_of_slow_link(&finding->out) || is_of_class(&finding->out))
 		return finding->claimed_ps <= 0 || queued_before(set, step, finding->out.root_port);
 	return false;
 }
@@ -230,19 +244,18 @@ count_culprits(const struct cause_set *set)
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < set->count; i++)
-		count += is_of_queue(&set->findings[i].out)
-				 ? set->findings[i].out.nflows
-				 : is_of_storm(&set->findings[i].out) || is_of_slow_link(&set->findings[i].out);
+		count += is_of_queue(&set->findings[i].out) ? set->findings[i].out.nflows
+							    : is_of_port(&set->findings[i].out);
 	return count < PACED_MAX_CARRIED ? count : PACED_MAX_CARRIED;
 }
 
 static void
-carry(struct slowed *slowed, const struct cause_finding *finding, uint32_t flow, double waits)
+carry(struct slowed *slowed, const struct cause_finding *finding, bool port, uint32_t flow, double waits)
 {
 	const struct finding *out = &finding->out;
 	struct carried *carried = &slowed->carried[slowed->count++];
 
-	*carried = (struct carried){ .order = finding->order, .flow = flow, .waits = waits };
+	*carried = (struct carried){ .order = finding->order, .flow = flow, .waits = waits, .port = port };
 	carried->want.type = out->type;
 	carried->want.key = out->key;
 	carried->want.root_port = out->root_port;
@@ -278,9 +291,9 @@ paced_carry_out(struct cause_set *set, uint32_t step)
 			double waits = paced_waits(set, step, finding, f) - (held ? 0 : finding->carried[f]);
 
 			if (held || waits > 0)
-				carry(slowed, finding, finding->out.flows[f], waits);
+				carry(slowed, finding, false, finding->out.flows[f], waits);
 		}
 		if (port && slowed->count < count)
-			carry(slowed, finding, EV_NONE, 0);
+			carry(slowed, finding, true, is_of_class(&finding->out) ? finding->out.flows[0] : EV_NONE, 0);
 	}
 }
