@@ -28,6 +28,7 @@ static const struct rule {
 	{ "link-down", AT_PATHS, { "flow-contention", "incast", "load-imbalance", "pfc-backpressure" } },
 	{ "link-down", AT_ENDS, { "blackhole" } },
 	{ "link-rate", AT_PORT, { "flow-contention", "incast", "load-imbalance", "pfc-backpressure" } },
+	{ "no-pfc", AT_PORT, { "tail-drop", "packet-loss", "reordering", "blackhole" } },
 	{ "tail-drop", AT_PORT, { "packet-loss", "reordering", "blackhole" } },
 	{ "pfc-watchdog", AT_NODE, { "packet-loss", "tail-drop", "blackhole" } },
 	{ "pfc-storm", AT_PORT, { "pfc-backpressure", "pfc-watchdog", "pfc-deadlock" } },

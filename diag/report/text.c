@@ -405,11 +405,21 @@ struct group {
 	bool costless;
 };
 
+static bool
+is_cause(const struct verdict *v, uint32_t i)
+{
+	bool is = false;
+
+	for (uint32_t f = 0; f < v->nfindings && !is; f++)
+		is = verdict_cause_of(v, f) == i;
+	return is;
+}
+
 static void
 write_one(const struct text *text, const struct group *group, uint32_t i)
 {
 	const struct finding *finding = &text->facts.v->findings[i];
-	char sentence[FACTS_TEXT], cost[96];
+	char sentence[FACTS_TEXT], cost[96], evidence[FACTS_EVIDENCE];
 
 	if (!group->costless) {
 		write_finding(text, i);
@@ -420,6 +430,8 @@ write_one(const struct text *text, const struct group *group, uint32_t i)
 	if (finding->critical_ps > 0)
 		fmt_append(sentence, sizeof(sentence), ": %s",
 			   facts_cost(&text->facts, &text->shown, finding, cost, sizeof(cost)));
+	else if (is_cause(text->facts.v, i)) /* its time is its consequences' */
+		fmt_append(sentence, sizeof(sentence), ": %s", facts_evidence(text->facts.v, finding, evidence));
 	text_wrap(text, sentence, 5);
 }
 

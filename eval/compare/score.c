@@ -55,13 +55,17 @@ compare_bytes(const struct compare_system *system, const json_t *verdict)
 
 #define COMPARE_MAX_RUNS 8
 
-static const char *const by_queues[] = { "flow-contention",  "strict-priority", "incast",
-					 "pfc-backpressure", "pfc-storm",       "pfc-deadlock",
-					 "forwarding-loop",  "load-imbalance",  "path-delay",
-					 "packet-loss",      "link-down",       "blackhole",
-					 "slow-host",        "tail-drop",       "host-limited",
-					 "timer-too-short",  "reordering",      "receiver-not-ready",
-					 "pfc-watchdog",     "link-rate",       NULL };
+static const char *const by_queues[] = { "flow-contention", "strict-priority",
+					 "incast",          "pfc-backpressure",
+					 "pfc-storm",       "pfc-deadlock",
+					 "forwarding-loop", "load-imbalance",
+					 "path-delay",      "packet-loss",
+					 "link-down",       "blackhole",
+					 "slow-host",       "tail-drop",
+					 "host-limited",    "timer-too-short",
+					 "reordering",      "receiver-not-ready",
+					 "pfc-watchdog",    "link-rate",
+					 "no-pfc",          NULL };
 static const char *const by_volumes[] = { "silent-fault", NULL };
 static const char *const by_paths[] = { "path-imbalance", NULL };
 static const char *const by_probes[] = { "rnic-problem", "switch-problem", "host-down", "cpu-overload", "high-rtt", NULL };
@@ -203,9 +207,9 @@ compare_has_run(const struct compare_cell *cell, const struct compare_run *run)
 }
 
 /* Possible effects of the job's flows on each other. */
-static const char *const own_types[] = { "flow-contention",  "strict-priority", "incast",
-					 "pfc-backpressure", "load-imbalance",  "path-imbalance",
-					 "high-rtt",         "deep-queue",      "tail-drop" };
+static const char *const own_types[] = { "flow-contention", "strict-priority", "incast",   "pfc-backpressure",
+					 "load-imbalance",  "path-imbalance",  "high-rtt", "deep-queue",
+					 "tail-drop",       "no-pfc" };
 
 /* A case, loaded: its contents and their places. */
 struct facts {

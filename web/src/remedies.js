@@ -54,6 +54,13 @@ const RULES = [
     when: (c) => c["switch.watchdog.enabled"] === "false"
   },
   {
+    types: ["no-pfc", "tail-drop"],
+    key: "switch.pfc.enabled",
+    to: "true",
+    why: "a queue that fills pauses its senders, and drops nothing",
+    when: (c) => c["switch.pfc.enabled"] === "false"
+  },
+  {
     types: ["tail-drop", "packet-loss", "reordering"],
     key: "host.transport",
     to: "selective",

@@ -123,6 +123,7 @@ struct cause {
 	CAUSE(path_delay)                                                                                                  \
 	CAUSE(link_rate)                                                                                                   \
 	CAUSE(tail_drop)                                                                                                   \
+	CAUSE(no_pfc)                                                                                                      \
 	CAUSE(packet_loss)                                                                                                 \
 	CAUSE(link_down)                                                                                                   \
 	CAUSE(blackhole)                                                                                                   \

@@ -2,23 +2,26 @@
 /*
  * Tail drops: a port counted packets that found its queue full, and a slow step that passes it sent packets again. The
  * queue has no other bound in its class: those that filled it with their packets beside the step's are the culprits.
- * Packets of a class with PFC find no queue full: PFC is off for the class, or the class map is wrong, and the evidence
- * says which.
+ * Packets of a class with PFC find no queue full: that a queue has none, for its class or at its port, is the cause of its
+ * drops, with a finding of its own. It claims no time: how long PFC would have paused the senders is not known.
  */
 #include "common/array.h"
 #include "diag/vedrfolnir/cause/drops.h"
 
-enum { CLAUSE_FULL, CLAUSE_FILLED = CLAUSE_FULL + DROPS_CLAUSES, CLAUSE_LOSSY, CLAUSE_MAPPED };
+enum { CLAUSE_FULL, CLAUSE_FILLED = CLAUSE_FULL + DROPS_CLAUSES };
+enum { CLAUSE_LOSSY, CLAUSE_LOSSY_HERE };
 
 static const char *const clauses[] = {
 	[CLAUSE_FULL] = DROPS_CLAUSE("packets that found its queue full"),
 	[CLAUSE_FILLED] = "; {flows} filled it",
-	[CLAUSE_LOSSY] =
-		("; nothing was paused before: no switch reports PFC for the class of this data (switch.pfc.enabled, "
-		 "switch.pfc.priorities)"),
-	[CLAUSE_MAPPED] =
-		("; nothing was paused before: the data has PFC in the class that it is sent in, and is in one without "
-		 "PFC there (switch.class_map, switch.pfc.priorities)"),
+};
+
+static const char *const lossy_clauses[] = {
+	[CLAUSE_LOSSY] = ("{step}: {port} dropped {count} packets of a class for which no switch reports PFC "
+			  "(switch.pfc.enabled, switch.pfc.priorities): nothing was paused before"),
+	[CLAUSE_LOSSY_HERE] = ("{step}: {port} dropped {count} packets that were sent in a class with PFC, and are in one "
+			       "without it there: by switch.class_map, or PFC of that switch or port is off; nothing was "
+			       "paused before"),
 };
 
 static const struct prov_port *
@@ -46,39 +49,6 @@ add_dropped(struct cause_set *set, uint32_t step, struct cause_finding *finding)
 		    row->last_ps >= s->start_ps && flow != EV_NONE && flow != s->flow && !ev->flows[flow].collective)
 			cause_flow(set, finding, flow, (double)row->packets);
 	}
-}
-
-/* Did a port drop for want of room a packet of a scheduled flow in this class? */
-static bool
-dropped_class(const struct evidence *ev, uint32_t port, const struct run_step *s, uint8_t prio)
-{
-	bool dropped = false;
-
-	for (uint32_t i = 0; i < ev->drops.count && !dropped; i++) {
-		const struct rec_drop_row *row = EV_AT(ev->drops, struct rec_drop_row, i);
-		uint32_t flow = evidence_flow(ev, &row->last);
-
-		dropped = row->reason == REC_DROP_QUEUE_FULL && evidence_port(ev, row->hdr.node, row->port) == port &&
-			  row->first_ps <= s->end_ps && row->last_ps >= s->start_ps && flow != EV_NONE &&
-			  ev->flows[flow].prio == prio && evidence_crosses(ev, flow, port);
-	}
-	return dropped;
-}
-
-/*
- * A class with PFC waits for room at its ingress: its packets find no queue full. Either no switch reports PFC for the
- * class that the hosts send in, or some do, and at this port the packets are in another.
- */
-static void
-add_class(const struct cause_input *in, uint32_t step, struct cause_finding *finding)
-{
-	const struct run_step *s = &in->steps[step];
-	struct finding_evidence *evidence = &finding->out.evidence;
-	uint8_t prio = in->ev->flows[s->flow].prio;
-
-	if (evidence->step == step && evidence->nclauses < FINDING_CLAUSES &&
-	    dropped_class(in->ev, finding->out.root_port, s, prio))
-		evidence->clauses[evidence->nclauses++] = prio == 0 ? CLAUSE_LOSSY : CLAUSE_MAPPED;
 }
 
 /* Others' packets that passed the port while the step's flow was there fill its queue, in proportion. */
@@ -112,9 +82,73 @@ look(struct cause_set *set, uint32_t step)
 	if (!set->in->steps[step].slow || !drops_sent_again(set->in, step) ||
 	    !drops_add(set, step, REC_DROP_QUEUE_FULL, CLAUSE_FULL))
 		return;
-	for (uint32_t i = first; i < set->count; i++) {
+	for (uint32_t i = first; i < set->count; i++)
 		add_fillers(set, step, &set->findings[i]);
-		add_class(set->in, step, &set->findings[i]);
+}
+
+/* Is a port on the configured path of a flow's data? */
+static bool
+sends_by(const struct evidence *ev, uint32_t flow, uint32_t port)
+{
+	const struct ev_flow *of = &ev->flows[flow];
+	bool sends = false;
+
+	for (uint32_t h = of->first_hop; h < of->first_hop + of->nhops && !sends; h++)
+		sends = ev->hops[h] == port;
+	return sends;
+}
+
+/*
+ * Packets that a port dropped for want of room in a step's time: all, where its data leaves by that port in a class for
+ * which nothing reports PFC. Else those by counts whose last packet is of a flow of that class: others' may be of another.
+ */
+static uint64_t
+dropped_of_class(const struct evidence *ev, uint32_t port, const struct run_step *s, uint8_t prio)
+{
+	bool in_class = prio == 0 && ev->port_rows.count != 0 && sends_by(ev, s->flow, port);
+	uint64_t dropped = 0;
+
+	for (uint32_t i = 0; i < ev->drops.count; i++) {
+		const struct rec_drop_row *row = EV_AT(ev->drops, struct rec_drop_row, i);
+		uint32_t flow = evidence_flow(ev, &row->last);
+		bool of_class =
+			in_class || (flow != EV_NONE && ev->flows[flow].prio == prio && evidence_crosses(ev, flow, port));
+
+		if (row->reason == REC_DROP_QUEUE_FULL && evidence_port(ev, row->hdr.node, row->port) == port &&
+		    row->first_ps <= s->end_ps && row->last_ps >= s->start_ps && of_class)
+			dropped += row->packets;
+	}
+	return dropped;
+}
+
+/*
+ * A class with PFC waits for room at its ingress: its packets find no queue full. Either no switch reports PFC for the
+ * class that the hosts send in, or some do, and at this port the packets are in another, or PFC is off.
+ */
+static void
+look_for_pfc(struct cause_set *set, uint32_t step)
+{
+	const struct run_step *s = &set->in->steps[step];
+	uint32_t count = set->count;
+
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t port = set->findings[i].out.root_port;
+		bool drops = set->findings[i].out.type == &cause_tail_drop.type;
+		uint8_t prio = drops ? set->in->ev->flows[s->flow].prio : 0;
+		uint64_t dropped = drops ? dropped_of_class(set->in->ev, port, s, prio) : 0;
+		struct cause_finding *finding = dropped != 0 ? cause_add(set, port, NULL, prio != 0, step) : NULL;
+
+		if (finding == NULL)
+			continue;
+		cause_port(set, finding, port);
+		cause_time(finding, s->start_ps, s->end_ps);
+		if (cause_score(finding, (double)dropped))
+			finding->out.evidence =
+				(struct finding_evidence){ .clauses = { prio != 0 ? CLAUSE_LOSSY_HERE : CLAUSE_LOSSY },
+							   .nclauses = 1,
+							   .step = step,
+							   .port = port,
+							   .count = dropped };
 	}
 }
 
@@ -127,4 +161,15 @@ const struct cause cause_tail_drop = {
 		  .clauses = clauses,
 		  .nclauses = ARRAY_LEN(clauses) },
 	.look = look,
+};
+
+const struct cause cause_no_pfc = {
+	.type = { .key = "no-pfc",
+		  .title = "queue without PFC",
+		  .preposition = "at ",
+		  .badge = "pfc",
+		  .traits = FINDING_OF_STATE,
+		  .clauses = lossy_clauses,
+		  .nclauses = ARRAY_LEN(lossy_clauses) },
+	.look = look_for_pfc,
 };

@@ -66,7 +66,20 @@ flows = ( {flows} );""", rate="25Gbps")
     check(found and {f["root"] for f in found} == {"s:2"}, "tail drops, at the port", run.findings())
     check(all(f["flows"] and not f["fault"] for f in found), "with who filled it; a load, no fault", found)
     check(not run.findings("packet-loss") and not run.findings("blackhole"), "and nothing else lost them", run.findings())
-    check(all("no switch reports PFC" in f["evidence"] for f in found), "nothing was paused: its class has no PFC", found)
+    causes = [run.findings()[f["consequence_of"]] for f in found if "consequence_of" in f]
+    check(causes and all((f["type"], f["root"]) == ("no-pfc", "s:2") and "no switch reports PFC" in f["evidence"] for f in causes),
+          "a consequence: nothing was paused, its class has no PFC", run.findings())
+
+
+def pfc_off_at_a_switch():
+    """The data's class has PFC at all switches but one, whose queue drops: that is the cause of it."""
+    run = rocelab(scenario_file("""topology = { kind = "leaf-spine"; leaves = 2; spines = 2; hosts_per_leaf = 4; rate = "100Gbps"; };
+collectives = ( { op = "alltoall"; algorithm = "linear"; bytes = "4MB"; } );
+switches = ( { names = [ "l1" ]; pfc = { enabled = false; }; } );"""))
+    found = run.findings("tail-drop")
+    causes = [run.findings()[f["consequence_of"]] for f in found if "consequence_of" in f]
+    check(found and len(causes) == len(found) and all(f["type"] == "no-pfc" and f["root"].startswith("l1:") for f in causes),
+          "PFC that is off at a switch is the cause of its drops", run.findings())
 
 
 def a_wrong_class_map():
@@ -75,7 +88,9 @@ def a_wrong_class_map():
 collectives = ( { op = "alltoall"; algorithm = "linear"; bytes = "4MB"; } );
 switch = { class_map = [ "24:5" ]; };"""))
     found = run.findings("tail-drop")
-    check(found and "switch.class_map" in found[0]["evidence"], "the class map is named", run.findings())
+    causes = [run.findings()[f["consequence_of"]] for f in found if "consequence_of" in f]
+    check(causes and all(f["type"] == "no-pfc" and "switch.class_map" in f["evidence"] for f in causes),
+          "their cause is the class map", run.findings())
 
 
 def a_cable_below_its_line_rate():
@@ -129,7 +144,18 @@ faults = ( { kind = "link-rate"; port = "h3:1"; rate = "40Gbps"; start = "100us"
     explained(run, 0.9, "pacing after a slow cable")
 
 
+def slowed_by_a_class_served_first():
+    """Data in class 0 is gone long before the senders that it held up are back at their rates: in this step and the next."""
+    run = rocelab(scenario_file('''seed = 1;
+topology = { kind = "leaf-spine"; leaves = 2; spines = 1; hosts_per_leaf = 4; rate = "100Gbps"; uplink_rate = "400Gbps"; };
+collectives = ( { op = "allreduce"; algorithm = "ring"; bytes = "16MB"; ranks = [ "h[0-2,4-6]" ]; } );
+flows = ( { src = "h3"; dst = "h4"; sport = 20001; bytes = "4MB"; prio = 0; start = "100us"; } );'''))
+    check([(f["type"], f["root"]) for f in run.findings()] == [("strict-priority", "l1:1")], "the class served first", run.findings())
+    explained(run, 0.8, "pacing after a class served first")
+
+
 overtaken_packets()
+slowed_by_a_class_served_first()
 losses_beside_spraying()
 slowed_by_a_cable()
 a_cable_below_its_line_rate()
@@ -138,3 +164,4 @@ a_timer_below_the_round_trip()
 slowed_by_a_crowd()
 full_queues()
 a_wrong_class_map()
+pfc_off_at_a_switch()

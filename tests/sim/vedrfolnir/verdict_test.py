@@ -10,7 +10,7 @@ from harness import SCENARIOS, check, rocelab, scenario_file, scratch
 
 TYPES = {"flow-contention", "incast", "pfc-backpressure", "pfc-storm", "pfc-deadlock", "forwarding-loop", "load-imbalance",
          "packet-loss", "link-down", "blackhole", "slow-host", "strict-priority", "tail-drop", "host-limited", "timer-too-short",
-         "receiver-not-ready", "reordering", "pfc-watchdog", "link-rate"}
+         "receiver-not-ready", "reordering", "pfc-watchdog", "link-rate", "no-pfc"}
 FLOW = re.compile(r"^[\w-]+->[\w-]+/\d+>\d+$")
 PORT = re.compile(r"^[\w-]+:\d+$")
 REPORTS = ("verdict.json", "report.txt", "report.html", "waiting.dot", "provenance.dot", "steps.csv", "run.json",

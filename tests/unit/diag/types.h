@@ -20,6 +20,7 @@
 #define FINDING_BLACKHOLE (&cause_blackhole.type)
 #define FINDING_SLOW_HOST (&cause_slow_host.type)
 #define FINDING_TAIL_DROP (&cause_tail_drop.type)
+#define FINDING_NO_PFC (&cause_no_pfc.type)
 #define FINDING_HOST_LIMITED (&cause_host_limited.type)
 #define FINDING_TIMER_TOO_SHORT (&cause_timer_too_short.type)
 #define FINDING_RECEIVER_NOT_READY (&cause_receiver_not_ready.type)
