@@ -106,6 +106,36 @@ look(struct cause_set *set, uint32_t step)
 			 ev->nodes[ev->ports[silence.port].node].host ? CLAUSE_SILENT_HOST : CLAUSE_SILENT, silence.polls);
 }
 
+/* Does a finding about a switch show it better than another does? Behind a host's port that may be at fault, not it. */
+static bool
+shows_better(const struct evidence *ev, const struct finding *a, const struct finding *b)
+{
+	bool a_host = ev->nodes[ev->ports[a->root_port].peer_node].host;
+
+	if (a_host != ev->nodes[ev->ports[b->root_port].peer_node].host)
+		return !a_host;
+	return a->explained_ps != b->explained_ps ? a->explained_ps > b->explained_ps : a < b;
+}
+
+uint32_t
+blackhole_same(const struct cause_set *all, uint32_t finding)
+{
+	const struct finding *hole = &all->findings[finding].out;
+	const struct evidence *ev = all->in->ev;
+
+	for (uint32_t i = 0; i < all->count && hole->type == &cause_blackhole.type && hole->root_port != EV_NONE; i++) {
+		const struct finding *other = &all->findings[i].out;
+
+		if (i != finding && other->type == hole->type && other->root_port != EV_NONE &&
+		    ev->ports[other->root_port].node == ev->ports[hole->root_port].node &&
+		    ev->ports[other->root_port].peer_node != EV_NONE && ev->ports[hole->root_port].peer_node != EV_NONE &&
+		    other->collective == hole->collective && other->start_ps <= hole->end_ps &&
+		    hole->start_ps <= other->end_ps && shows_better(ev, other, hole))
+			return i;
+	}
+	return EV_NONE;
+}
+
 const struct cause cause_blackhole = {
 	.type = { .key = "blackhole",
 		  .title = "blackhole",

@@ -117,3 +117,10 @@ bool passage_swallows(const struct passage *passage);
  * @param frame_ps  of one of its frames on the wire
  */
 uint64_t passage_stood_still_ps(const struct cause_input *in, uint32_t step, double frame_ps);
+
+/*
+ * Of a finding about a switch that swallows packets, by index: one about the same switch, meanwhile, at another of its
+ * ports, that shows it better. What is dropped for one destination enters by the ports of data and of ACKs.
+ * @return EV_NONE: there is none
+ */
+uint32_t blackhole_same(const struct cause_set *all, uint32_t finding);

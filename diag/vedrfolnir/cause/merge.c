@@ -962,6 +962,7 @@ merge_roots(struct cause_set *all)
 	drop_explained(all);
 	for (uint32_t i = all->count; i-- > 0;) {
 		struct cause_finding *root = merge_queue_of(all, &all->findings[i]);
+		uint32_t same;
 
 		if (root == NULL)
 			root = find_hole(all, &all->findings[i].out);
@@ -969,6 +970,9 @@ merge_roots(struct cause_set *all)
 			root = find_loop(all, &all->findings[i]);
 		if (root == NULL)
 			root = find_stopped(all, &all->findings[i].out);
+		same = root == NULL ? blackhole_same(all, i) : EV_NONE;
+		if (same != EV_NONE)
+			root = &all->findings[same];
 		if (root == NULL)
 			root = find_nic(all, &all->findings[i].out);
 		if (root == NULL)
@@ -979,7 +983,7 @@ merge_roots(struct cause_set *all)
 		 * The ports of a loss are its whole path: they are no evidence about the hole. Nor are expired TTLs
 		 * about the loop, nor ports before the last hop about the queue there.
 		 */
-		if (!merge_is(&all->findings[i].out, FINDING_FILLED))
+		if (!merge_is(&all->findings[i].out, FINDING_FILLED) && same == EV_NONE)
 			all->findings[i].out.nports = 0;
 		merge_take(all, root, &all->findings[i]);
 		merge_remove(all, i);

@@ -6,12 +6,15 @@
  * received; or a polling packet was lost there. A lossless class that drops for want of buffer has a counter of its
  * own, and so has an MTU. Drops of a full queue are tail drops. Else the finding names the flow's own path, or of sprayed
  * packets the flow alone. Packets that a sender takes for lost by time alone may only be late, or their ACKs: that is a
- * loss only where the receiver's counts show one. Drops with a known reason have signatures of their own.
+ * loss only where the receiver's counts show one. Where all of these arrived twice and in order, the ACKs of the first
+ * copies were lost if no measured round trip can have lasted as long as the timer, and nothing else was found that holds
+ * packets up. Drops with a known reason have signatures of their own.
  */
 #include <math.h>
 
 #include "common/array.h"
 #include "common/minmax.h"
+#include "common/wire/roce.h"
 #include "diag/vedrfolnir/cause/drops.h"
 
 enum {
@@ -22,6 +25,7 @@ enum {
 	CLAUSE_NODE,
 	CLAUSE_POLL,
 	CLAUSE_SPRAYED,
+	CLAUSE_ACKS,
 	CLAUSE_NO_BUFFER,
 	CLAUSE_MTU = CLAUSE_NO_BUFFER + DROPS_CLAUSES
 };
@@ -36,6 +40,9 @@ static const char *const clauses[] = {
 		"{step}: a polling packet left by {port} and never reached {other}, the other end of its link; {again}",
 	[CLAUSE_SPRAYED] = ("{step}: {count} of its packets were lost: their retransmissions were no duplicates; each "
 			    "packet has its own path, and no port of these counted a drop; {again}"),
+	[CLAUSE_ACKS] =
+		("{step}: all that it sent again had arrived before, in order, and no measured round trip lasted as "
+		 "long as its timer: ACKs were lost on their path; {again}"),
 	[CLAUSE_NO_BUFFER] = DROPS_CLAUSE(
 		"packets of a lossless class that found no room behind XOFF: its PFC or its headroom is wrong"),
 	[CLAUSE_MTU] = DROPS_CLAUSE("packets that are larger than its MTU"),
@@ -95,9 +102,9 @@ add_places(struct cause_set *set, uint32_t step)
 	return true;
 }
 
-/* Somewhere on the path of the data. */
+/* Somewhere on the path of the data, or of the ACKs: so many timers ended for want of them. */
 static void
-add_path(struct cause_set *set, uint32_t step)
+add_path(struct cause_set *set, uint32_t step, uint64_t acks)
 {
 	const struct evidence *ev = set->in->ev;
 	const struct run_step *s = &set->in->steps[step];
@@ -109,13 +116,36 @@ add_path(struct cause_set *set, uint32_t step)
 	finding = cause_add(set, EV_NONE, evidence_flow_name(ev, s->flow, flow), s->flow, step);
 	if (finding == NULL)
 		return;
-	for (uint32_t h = of->first_hop; h < of->first_hop + of->nhops; h++)
-		cause_port(set, finding, ev->hops[h]);
+	for (uint32_t h = 0; h < (acks != 0 ? of->nback : of->nhops); h++)
+		cause_port(set, finding, ev->hops[of->first_hop + (acks != 0 ? of->nhops : 0) + h]);
 	cause_time(finding, s->start_ps, s->end_ps);
 	cause_explains(finding, EV_NONE, excess_ps);
 	if (cause_score(finding, cause_lost_frames(set->in, step, excess_ps)))
 		finding->out.evidence =
-			(struct finding_evidence){ .clauses = { CLAUSE_SENT_AGAIN }, .nclauses = 1, .step = step };
+			(struct finding_evidence){ .clauses = { acks != 0 ? CLAUSE_ACKS : CLAUSE_SENT_AGAIN },
+						   .nclauses = 1,
+						   .step = step,
+						   .count = acks };
+}
+
+/*
+ * Were the ACKs of packets lost that a step sent again? All of them had arrived, in order; the timer leaves room for round
+ * trips; those that were measured, in sum, exceed idle ones by less than it; and what else was found leaves most of the
+ * time. Late ACKs of sprayed packets have paths of their own.
+ */
+static bool
+lost_acks(const struct cause_set *set, uint32_t step, const struct passage *passage)
+{
+	const struct run_step *s = &set->in->steps[step];
+	double over_ps = (double)s->rtt_samples * ((double)s->rtt_mean_ps - (double)s->base_rtt_ps), found_ps = 0;
+
+	for (uint32_t i = 0; i < set->count; i++)
+		found_ps += set->findings[i].claimed_ps;
+	return passage->ended && passage->out_of_sequence == 0 && s->naks == 0 && s->retransmits != 0 &&
+	       passage->duplicates >= s->retransmits && s->waited_ns != 0 && s->rtt_samples != 0 &&
+	       run_waited_ps(s) > ROCE_TIMER_ROUND_TRIPS * s->base_rtt_ps && over_ps < (double)run_waited_ps(s) &&
+	       passage_stood_still_ps(set->in, step, 0) != 0 &&
+	       found_ps <= CAUSE_LOSS_LEFT * cause_excess_ps(set->in, step);
 }
 
 /*
@@ -155,10 +185,12 @@ add_somewhere(struct cause_set *set, uint32_t step)
 	bool sprayed = evidence_is_sprayed(set->in->ev, s->flow);
 	bool shown = passage.lost != 0 || (!sprayed && (passage.out_of_sequence != 0 || s->naks != 0));
 
-	if (!shown && (s->waited_ns != 0 || passage.duplicates != 0))
+	if (!shown && !sprayed && lost_acks(set, step, &passage))
+		add_path(set, step, max_u64(1, passage_stood_still_ps(set->in, step, 0) / run_waited_ps(s)));
+	else if (!shown && (s->waited_ns != 0 || passage.duplicates != 0))
 		set->in->unjudged->resends++;
 	else if (!sprayed)
-		add_path(set, step);
+		add_path(set, step, 0);
 	else if (passage.lost != 0)
 		add_sprayed(set, step, passage.lost);
 }

@@ -39,6 +39,30 @@ def hole_on_the_path_of_acks():
     check([f["root"] for f in found] == ["10:2"], "a blackhole for ACKs: what vanishes behind 7:3 is named where it comes in", run.findings())
 
 
+def acks_that_are_lost():
+    """A hole for ACKs that is gone when polling packets come: no place is known, but data arrived twice, and no ACK was late."""
+    run = rocelab(pods(fault("blackhole", switch="10", dst="15", start="100us", duration="300us")))
+    found = run.findings()
+    check([(f["type"], f["root"]) for f in found] == [("packet-loss", "15->16/10000>4791")] and "ACKs were lost" in found[0]["evidence"],
+          "ACKs that died: a loss of the flow", found)
+    check("7:3" in found[0]["ports"] and "4:3" not in found[0]["ports"], "on their path", found)
+    check(found[0]["confidence"] < 0.9, "as sure as one timer", found)
+
+
+def holes_that_last():
+    """Its queue pair fails while others still send: the hole held the job up, though it is not the last that ran."""
+    for switch, roots in (("s0", ["s0:2"]), ("l0", ["l0:5"])):
+        run = rocelab(scenario_file(f"""topology = {{ kind = "leaf-spine"; leaves = 2; spines = 1; hosts_per_leaf = 4; rate = "100Gbps"; }};
+collectives = ( {{ op = "allreduce"; algorithm = "ring"; bytes = "32MB"; ranks = [ "h[0-7]" ]; }} );
+host = {{ timeout = "200us"; }};
+faults = ( {fault("blackhole", switch=switch, dst="h0", start="300us", duration="2ms")} );"""))
+        check(run.run["end_reason"] == "qp_error", f"{switch}: a queue pair fails", run.run["end_reason"])
+        check([(f["type"], f["root"]) for f in run.findings()] == [("blackhole", root) for root in roots],
+              f"{switch}: one hole for data and ACKs", run.findings())
+        check(run.verdict["network"]["word"] == "guilty" and not run.findings()[0]["without_effect"]
+              and run.findings()[0]["confidence"] > 0.6, f"{switch}: which is the cause", run.verdict["network"])
+
+
 def lossy_links():
     """Nobody counts what a cable loses: its ends together do, and half of the frames is not all of them."""
     for port, other, rate in (("17:1", "2:2", 0.02), ("2:3", "6:1", 0.3), ("6:2", "3:3", 0.5), ("3:1", "18:1", 0.005)):
@@ -79,3 +103,5 @@ lossy_links()
 short_blackholes()
 stopped_nics()
 hole_on_the_path_of_acks()
+acks_that_are_lost()
+holes_that_last()

@@ -331,6 +331,57 @@ test_what_arrived_twice_in_order_is_not_judged(void **state)
 }
 
 /*
+ * The same, with round trips that were measured: if none of them can have lasted as long as the timer, ACKs were lost, on
+ * their path. A timer without room for round trips shows nothing, nor do round trips as long as it.
+ */
+static void
+test_acks_that_are_lost(void **state)
+{
+	static const struct {
+		uint32_t waited_ns, duplicates;
+		uint64_t rtt_ps;
+		bool lost;
+	} cases[] = {
+		{ 4000000, 40, 11 * PS_PER_US, true }, { 4000000, 39, 11 * PS_PER_US, true }, /* one of them is a gap */
+		{ 30000, 40, 11 * PS_PER_US, false },  { 4000000, 40, 2000 * PS_PER_US, false }, { 4000000, 40, 0, false },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const struct counts twice = {
+			.sent = 540, .sw2 = 540, .sw6 = 540, .sw3 = 540, .duplicates = cases[i].duplicates, .resent = 40
+		};
+		struct rec_step before = { .step = 1, WAITED_NONE, .end_ps = 30 * MS };
+		struct rec_step slow = { .step = 2,
+					 WAITED_NONE,
+					 .start_ps = 40 * MS,
+					 .end_ps = 80 * MS,
+					 .retransmits = 40,
+					 .waited_ns = cases[i].waited_ns,
+					 .timeout_ps = 9 * MS,
+					 .rtt_samples = cases[i].rtt_ps != 0 ? 5 : 0,
+					 .rtt_min_ps = cases[i].rtt_ps,
+					 .rtt_mean_ps = cases[i].rtt_ps };
+		const struct finding *found;
+		struct records r;
+		struct verdict *v;
+
+		case_fabric(&r);
+		RECORDS_PUT(&r, before, REC_STEP, H17, 30 * MS);
+		RECORDS_PUT(&r, slow, REC_STEP, H17, 80 * MS);
+		pass(&r, 1, 60 * MS, &twice);
+		v = case_conclude(&r, REC_END_COMPLETE);
+		found = case_find(v, FINDING_PACKET_LOSS, FLOW, NULL);
+		if ((found != NULL) != cases[i].lost)
+			fail_msg("case %zu: %s", i, case_reason(v));
+		if (cases[i].duplicates == 40 && found != NULL) {
+			assert_non_null(strstr(case_evidence(v, found), "ACKs were lost on their path"));
+			assert_true(found->confidence < 0.9); /* one timer, or two, ended */
+		}
+		verdict_destroy(v);
+	}
+}
+
+/*
  * A sender that goes by time alone takes late packets for lost, however long it waited. They are lost where the
  * receiver saw a gap, or where more were sent again in the step than arrived twice or may wait on the path: neither
  * counts of the time before nor of a packet under way make a loss, nor does any count where rows are missing.
@@ -458,6 +509,7 @@ test_a_full_queue_is_no_blackhole(void **state)
 		v = diagnose(&r, &less);
 		/* no row of the port has its flows: that of the last packet that was dropped filled it */
 		assert_int_equal(case_find(v, FINDING_TAIL_DROP, "6:2", "15->16/7>7") != NULL, counted);
+		assert_null(case_find(v, FINDING_NO_PFC, "6:2", NULL)); /* of others' packets it says nothing */
 		for (uint32_t i = 0; i < v->nfindings && counted; i++)
 			assert_string_not_equal(v->findings[i].type->key, "blackhole");
 		verdict_destroy(v);
@@ -618,6 +670,7 @@ UNIT_TEST(cause_passage)
 		cmocka_unit_test(test_acks_are_lost_on_their_path),
 		cmocka_unit_test(test_what_arrived_twice_in_order_is_not_judged),
 		cmocka_unit_test(test_what_was_overtaken_arrives_twice),
+		cmocka_unit_test(test_acks_that_are_lost),
 		cmocka_unit_test(test_time_alone_shows_no_loss),
 		cmocka_unit_test(test_a_full_queue_is_no_blackhole),
 		cmocka_unit_test(test_polling_packets_vanish),
