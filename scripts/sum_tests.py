@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """sum_tests.py BROKEN LOG...: adds meson's test logs up, one log a build. First failed tests, by name; then skipped ones, why,
-and in which builds; then those that no build covered, by subject; then those left to scripts/test --long; last
-"N passed, N failed, N skipped".
+and in which builds; then those that no build covered, by subject; then those left to scripts/test --long; then those that took
+longest, and what all took, by build; last "N passed, N failed, N skipped".
 BROKEN counts steps that failed before any test could; each is a failure. Exit 1 if anything failed or nothing ran.
 sum_tests.py --cases LOG: one line for each case within the tests of a log."""
 import argparse
@@ -20,6 +20,7 @@ CASE = re.compile(r'^\[ +(OK|FAILED|SKIPPED|ERROR) +\] (\w+)$', re.MULTILINE)
 REASON = re.compile(r'^(?:SKIPPED: (.*)|(.*): skipped)$', re.MULTILINE)
 LEFT_OUT = re.compile(r'^LEFT OUT: (.*)$', re.MULTILINE) # tests/sim/harness.py: long_run()
 FOR_LONG = 'scripts/test --long runs it'
+LONGEST = 12 # tests of a build whose times are printed
 TESTS = pathlib.Path(__file__).resolve().parent.parent / 'tests'
 
 
@@ -67,6 +68,13 @@ def runs(test):
     yield short(test), test['result'] not in SKIPPED, reason(words)
 
 
+def print_times(build, all_tests):
+    """Of tests side by side, each has the time that it waits for the processor, too."""
+    longest = sorted(all_tests, key=lambda test: -test['duration'])[:LONGEST]
+    print(f'{build}: {sum(test["duration"] for test in all_tests):.0f} s in {len(all_tests)} tests, longest: ' +
+          ', '.join(f'{short(test).split(" / ")[-1]} {test["duration"]:.0f}' for test in longest))
+
+
 def totals(broken, paths):
     passed, failed, skipped = 0, broken, 0
     ran = set()                              # names that some build ran
@@ -94,6 +102,8 @@ def totals(broken, paths):
             print(f'not covered: {name}{about(name)}')
     for (name, what), builds in for_long.items():
         print(f'left to scripts/test --long: {", ".join(builds)}: {name}: {what}')
+    for path in paths:
+        print_times(path.split(os.sep)[-3], tests(path))
     print(f'{passed} passed, {failed} failed, {skipped} skipped')
     return 1 if failed or not passed else 0
 
