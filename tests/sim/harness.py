@@ -5,6 +5,7 @@ Environment, set by meson: ROCELAB_BUILD (build directory), ROCELAB_SOURCE (repo
 with sanitizers, whose runs tests cut down, ROCELAB_REPEATS=1 for a test that such a build leaves to a long run. A test
 prints "ok NAME" per check and exits non-zero at the first that fails.
 """
+import concurrent.futures
 import csv
 import json
 import os
@@ -70,6 +71,16 @@ if SANITIZED and os.environ.get("ROCELAB_REPEATS", "") == "1":
 
 def cpus():
     return len(os.sched_getaffinity(0))
+
+
+def side_by_side(function, items):
+    """function(item) of each, as many at a time as there are processors. @return the results, in order; the first that fails, fails"""
+    with concurrent.futures.ThreadPoolExecutor(cpus()) as pool:
+        try:
+            return list(pool.map(function, items))
+        except SystemExit:
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def until(what, condition, process=None, timeout=STALL_LIMIT_S):
