@@ -3,6 +3,12 @@
 
 #include <stdlib.h>
 
+bool
+finding_folded(const struct finding *finding)
+{
+	return finding->confidence < FINDING_FOLDED;
+}
+
 void
 finding_fini(struct finding *finding)
 {

@@ -145,4 +145,8 @@ struct finding {
 	uint32_t known; /* index into run.known, plus 1: operators know of a fault at its place; 0: of none */
 };
 
+/* One of less confidence stands behind the others of its group: reports count and sum up such, and list none. */
+#define FINDING_FOLDED 0.3
+bool finding_folded(const struct finding *finding);
+
 void finding_fini(struct finding *finding);

@@ -356,15 +356,25 @@ list_little(const struct joining *j, uint32_t count, uint32_t *order)
 	return little;
 }
 
+/* With an effect, without one, or of no known time: reports list them by these groups. */
+static bool
+of_one_group(const struct finding *a, const struct finding *b)
+{
+	return (a->type->traits & FINDING_UNTIMED) == (b->type->traits & FINDING_UNTIMED) && a->costless == b->costless;
+}
+
 static int
 cmp_weight(const void *pa, const void *pb, void *arg)
 {
 	const struct joining *j = arg;
-	const uint32_t *a = pa, *b = pb;
+	const uint32_t *ia = pa, *ib = pb;
+	const struct finding *a = &j->findings[*ia], *b = &j->findings[*ib];
 
-	if (weighs_more(&j->findings[*a], &j->findings[*b]))
+	if (of_one_group(a, b) && finding_folded(a) != finding_folded(b))
+		return finding_folded(b) ? -1 : 1;
+	if (weighs_more(a, b))
 		return -1;
-	return weighs_more(&j->findings[*b], &j->findings[*a]) ? 1 : cmp_u32(*a, *b);
+	return weighs_more(b, a) ? 1 : cmp_u32(*ia, *ib);
 }
 
 /* Those that are left, in order. @param order  [count] room @return 0 or -ENOMEM */

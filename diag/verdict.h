@@ -78,8 +78,8 @@ int findings_give_links(const struct run *run, struct finding *findings, uint32_
  * Joins findings of the same type, root and key: those of a job's iterations and collectives, and those of several jobs
  * unless flows of jobs are the culprits, who then are others for each. Then those of flows of no job at one place that
  * are each without effect, whatever their keys: a crowd of small flows may cost what none of them does. Sets the parts
- * of all, and orders them: those with effect first, of these by cost, then by score; equals keep their order. Findings
- * without effect in each part have one if they sum up to a base RTT.
+ * of all, and orders them: those with effect first, of these by cost, then by score, those that are folded last; equals
+ * keep their order. Findings without effect in each part have one if they sum up to a base RTT.
  * @param findings  [*count] those that joined others are freed
  * @return 0, or -ENOMEM with err: what is left is to be freed as before
  */

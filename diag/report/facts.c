@@ -294,7 +294,7 @@ first_of(const struct verdict *v, uint32_t of, bool any)
 		if ((finding->type->traits & FINDING_UNTIMED) != 0 ||
 		    (!any && (finding->type->traits & FINDING_OF_HOST) != of))
 			continue;
-		if (!facts_folded(finding))
+		if (!finding_folded(finding))
 			return finding;
 		folded = folded != NULL ? folded : finding;
 	}

@@ -132,9 +132,6 @@ double *facts_costs(const struct verdict *v, double step_ps);
 void facts_append_trust(const struct facts *facts, char *buf, size_t cap);
 /* The confidence of the verdict. @return false: the verdict is "unknown", which has no confidence */
 bool facts_confidence(const struct verdict *v, double *confidence);
-/* A finding of less confidence is folded: counted and summed up, not listed. */
-#define FACTS_FOLDED 0.3
-bool facts_folded(const struct finding *finding);
 /* The lost time of a collective, and its unexplained part; NULL: no diagnoser with a time budget ran. */
 const struct time_budget *facts_budget(const struct verdict *v, uint32_t collective);
 /* The strongest finding that is not folded, else the strongest; NULL: none. */

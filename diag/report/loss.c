@@ -49,12 +49,6 @@ facts_confidence(const struct verdict *v, double *confidence)
 	return claim != NULL && (claim->innocent || facts_is_guilty(v));
 }
 
-bool
-facts_folded(const struct finding *finding)
-{
-	return finding->confidence < FACTS_FOLDED;
-}
-
 struct facts_loss
 facts_loss_shown(const struct verdict *v, double step_ps)
 {

@@ -353,7 +353,7 @@ append_untimed(const struct verdict *v, char *buf, size_t cap)
 	uint32_t count = 0;
 
 	for (uint32_t i = facts_timed(v); i < v->nfindings; i++) {
-		if (facts_folded(&v->findings[i]))
+		if (finding_folded(&v->findings[i]))
 			continue;
 		first = first != NULL ? first : &v->findings[i];
 		count++;

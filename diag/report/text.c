@@ -453,7 +453,7 @@ write_group(const struct text *text, const struct group *group)
 	for (uint32_t i = group->first; i < group->end; i++) {
 		const struct finding *finding = &text->facts.v->findings[i];
 
-		if (facts_folded(finding)) {
+		if (finding_folded(finding)) {
 			folded++;
 			folded_ps += text->shown.cost_ps[i];
 		} else if (shown == TEXT_MAX_FINDINGS) {

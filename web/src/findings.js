@@ -7,7 +7,7 @@ import {remedies} from "./remedies.js";
 import {save} from "./save.js";
 import {stands} from "./store.js";
 
-const FOLDED = 0.3; /* FACTS_FOLDED */
+const FOLDED = 0.3; /* FINDING_FOLDED */
 const MOST = 10;    /* open at first, of all groups together */
 
 /* When: the run from left to right, the time seen in it. */

@@ -48,7 +48,7 @@ busiest_diagnose(const struct evidence *evidence, const struct run *run, const v
 	section->findings = calloc(1, sizeof(*section->findings));
 	assert_non_null(section->findings);
 	section->findings[section->nfindings++] = (struct finding){
-		.type = FINDING_INCAST, .root_port = busiest, .origin_port = RUN_NONE, .critical_ps = 1e18
+		.type = FINDING_INCAST, .root_port = busiest, .origin_port = RUN_NONE, .critical_ps = 1e18, .confidence = 1
 	};
 	strcpy(section->findings[0].root, run->ports[busiest].name);
 	return 0;

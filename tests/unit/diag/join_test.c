@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "common/array.h"
 #include "common/units.h"
 #include "diag/verdict.h"
 #include "tests/unit/unit.h"
@@ -222,6 +223,30 @@ test_crowd(void **state)
 	drop(all, 1);
 }
 
+/* Of little confidence: last in its group, whatever it cost, so that those that are listed have numbers in a row. */
+static void
+test_folded_last(void **state)
+{
+	static const struct finding_type untimed = { .key = "loop", .traits = FINDING_UNTIMED };
+	static const double confidence[] = { 0.29, 0.31, 1, 0.1, 0.9, 0.2, 1 };
+	static const uint32_t roots[] = { 3, 2, 1, 6, 5, 8, 7 }; /* in the order that is right, from 1 */
+	struct finding all[] = { make(&storm, 3, 0, RUN_NONE, 50), make(&storm, 2, 0, RUN_NONE, 20),
+				 make(&storm, 1, 0, RUN_NONE, 30), make(&storm, 6, 0, RUN_NONE, 4),
+				 make(&storm, 5, 0, RUN_NONE, 3),  make(&untimed, 8, 0, RUN_NONE, 0),
+				 make(&untimed, 7, 0, RUN_NONE, 0) };
+	static const uint32_t expected[] = { 1, 2, 3, 5, 6, 7, 8 };
+
+	(void)state;
+	for (uint32_t i = 0; i < ARRAY_LEN(all); i++) {
+		assert_int_equal(all[i].root_port, roots[i]);
+		all[i].confidence = confidence[i];
+	}
+	assert_int_equal(join(all, ARRAY_LEN(all)), ARRAY_LEN(all));
+	for (uint32_t i = 0; i < ARRAY_LEN(all); i++)
+		assert_int_equal(all[i].root_port, expected[i]);
+	drop(all, ARRAY_LEN(all));
+}
+
 UNIT_TEST(join)
 {
 	const struct CMUnitTest tests[] = {
@@ -230,6 +255,7 @@ UNIT_TEST(join)
 		cmocka_unit_test(test_worst_first),
 		cmocka_unit_test(test_effect),
 		cmocka_unit_test(test_crowd),
+		cmocka_unit_test(test_folded_last),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
