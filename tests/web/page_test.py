@@ -32,8 +32,20 @@ requestAnimationFrame(() => requestAnimationFrame(() => { delete root.dataset.pe
 """
 
 
+# How often each drawing is made anew.
+COUNT_DRAWINGS = """
+const counted = (on, name, of) => { const call = on[name]; on[name] = function(...args) {
+  const what = of(this); if (what) window.made[what] = (window.made[what] || 0) + 1; return call.apply(this, args); }; };
+window.made = {};
+counted(CanvasRenderingContext2D.prototype, "clearRect", (g) => g.canvas.parentNode && g.canvas.parentNode.className);
+counted(CanvasRenderingContext2D.prototype, "fillRect", (g) => g.canvas.className === "overview" && "bars of the run");
+counted(Element.prototype, "replaceChildren", (node) => node.matches("#waiting .rows > svg") ? "waiting" :
+  node.matches("#provenance .scroll") && "provenance");
+"""
+
+
 def answers_at_once(browser):
-    """A large run: 128 ranks, 177 collectives. A click is answered within 100 ms of processor time."""
+    """A large run: 128 ranks, 177 collectives. A click is answered within 100 ms of processor time, and each drawing that follows is made once."""
     run = rocelab(SCENARIOS / "gpt-3d.cfg")
     browser.open(run.dir / "report.html", "a large run")
     took_ms = []
@@ -43,6 +55,15 @@ def answers_at_once(browser):
         took_ms.append(browser.cpu_ms() - before_ms)
         browser.settle()
     check(min(took_ms) < 100 * slowness(), "a large run: a click is answered within 100 ms of processor time", took_ms)
+    browser.script(COUNT_DRAWINGS)
+    for again in range(2):
+        browser.script("window.made = {}; arguments[0].dispatchEvent(new MouseEvent('click', {bubbles: true}))", browser.all(".finding")[again])
+        browser.settle()
+        browser.settle()
+        made = browser.script("return window.made")
+        bars = made.pop("bars of the run", 0)
+        check(made.get("rows") == 1 and made.get("waiting") == 1 and max(made.values()) == 1, "a large run: a click makes each drawing once", made)
+        check(bars < 10, "a large run: and the run above it not at all: its brush alone", bars)
     browser.quiet("a large run")
 
 

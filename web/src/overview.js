@@ -86,8 +86,8 @@ function drawShown(g, o, top, colors) {
   g.fillRect(o.rows.label - 4, top + height * first / of, 3, Math.max(4, height * (last - first + 1) / of));
 }
 
-/* @param g  a canvas's context, or what records one  */
-export function paintOverview(g, o, width, colors) {
+/* What neither a choice nor the brush changes. */
+function paintRun(g, o, width, colors) {
   const scale = o.scale(), [left, right] = scale.range(), {sizes} = o, px = Math.max(1, Math.round(right - left));
   if (!o.heat || o.heatWidth !== px) {
     o.heat = heatOf(o, px);
@@ -109,8 +109,31 @@ export function paintOverview(g, o, width, colors) {
                     Math.max(1, row.until - y - (sizes.ranks >= 3 * o.run.rows.length ? 1 : 0)), colors));
   if (sizes.findings > 0)
     drawFindings(g, o, scale, top + sizes.ranks + 3, colors);
-  drawShown(g, o, top, colors);
-  drawBrush(g, o, scale, sizes.height, colors);
+}
+
+/* The part of the run that the timeline below shows. */
+function paintView(g, o, colors) {
+  drawShown(g, o, TOP + o.sizes.jobs * JOB, colors);
+  drawBrush(g, o, o.scale(), o.sizes.height, colors);
+}
+
+/* @param g  a canvas's context, or what records one  */
+export function paintOverview(g, o, width, colors) {
+  paintRun(g, o, width, colors);
+  paintView(g, o, colors);
+}
+
+/* The same from a copy of the run's part, which is painted anew for another width or other colors. */
+function repaint(o, width) {
+  const colors = colorsNow(), {height} = o.sizes, g = fit(o.canvas, width, height),
+        like = [o.canvas.width, width, o.rows.label, ...Object.values(colors)].join();
+  if (o.copyLike !== like) {
+    paintRun(fit(o.copy, width, height), o, width, colors);
+    o.copyLike = like;
+  }
+  g.clearRect(0, 0, width, height);
+  g.drawImage(o.copy, 0, 0, width, height);
+  paintView(g, o, colors);
 }
 
 /* What lies under the pointer: a collective of a job, or a finding. */
@@ -194,6 +217,8 @@ export function overviewOf(store, run, rows, shown, goTo) {
     time: store.time,
     font: getComputedStyle(document.body).fontFamily,
     heat: null,
+    copy: el("canvas"),
+    copyLike: "",
     get rows() {
       return rows();
     },
@@ -203,7 +228,7 @@ export function overviewOf(store, run, rows, shown, goTo) {
   const draw = () => {
     const width = canvas.parentNode ? canvas.parentNode.clientWidth : 0;
     if (width > 0)
-      paintOverview(fit(canvas, width, o.sizes.height), o, width, colorsNow());
+      repaint(o, width);
   };
   o.draw = draw;
   o.redraw = perFrame(draw);

@@ -100,6 +100,7 @@ function drawing(model, graph, width) {
   const victim = [...plane.spots.keys()].find((v) => graph.vertices[v].victim);
   return {
     victim: victim === undefined ? wide / 2 : spot(victim)[0],
+    wide,
     plane,
     image: image(
         "provenance", wide, height, `Provenance of ${stepName(model, step)}`, ...edges.map(([line]) => line),
@@ -162,23 +163,28 @@ export function drawProvenance(root, store) {
          key("line gives", "a port\u2019s queue is due to a flow: packet-waits"),
          key("line pauses", "a paused port waits for another: share of its traffic")));
   const again = roving(box);
+  let width = 0; /* of the box: asked once, since asking costs a layout of the page */
   const draw = () => {
     const graph = model.graphs[store.graph], step = model.step(graph.step), t = model.time,
-          made = drawing(model, graph, box.clientWidth);
+          made = drawing(model, graph, width);
     if (!choose.querySelector(`[value="${store.graph}"]`))
       choose.append(option(store.graph));
     choose.value = store.graph;
     title.textContent = `${stepName(model, step)}: ${t.of(step.took)} instead of ${t.of(step.expect)}${
         step.critical ? ", on the critical path" : ""}`;
     box.replaceChildren(made.image);
-    box.scrollLeft = made.victim - box.clientWidth / 2; /* where it is wider than the window */
+    if (made.wide > width)
+      box.scrollLeft = made.victim - width / 2;
     legend.replaceChildren(...scores(model, graph, made.plane));
     store.mark(box);
     store.mark(legend);
     again();
   };
   choose.addEventListener("change", () => store.open(Number(choose.value)));
-  whenSized(box, draw);
+  whenSized(box, (now) => {
+    width = now;
+    draw();
+  });
   save(part, {csv: () => csv(store)});
   store.later((changed) => (changed.graph ? draw() : changed.chosen && (store.mark(box), store.mark(legend))));
 }

@@ -72,11 +72,16 @@ function timelineOf(store) {
   };
   t.overview = overviewOf(store, run, () => t.rows, t.shown, (share, ns) => goTo(t, share, ns));
   t.above.append(t.overview.canvas);
+  /* What a choice scrolls into view is drawn with the choice. */
+  let all = false;
   t.redrawRows = perFrame(() => {
-    drawRows(t);
-    t.overview.draw();
+    drawAgain(t, all);
+    all = false;
   });
-  t.redraw = perFrame(() => draw(t));
+  t.redraw = () => {
+    all = true;
+    t.redrawRows();
+  };
   return t;
 }
 
@@ -137,6 +142,14 @@ function drawRows(t) {
   t.scroll.style.height = `${height}px`;
   t.spacer.style.height = `${onPaper() ? 0 : total - height}px`;
   drawTimeline(fit(t.canvas, width, height), drawn(t, width, height));
+}
+
+/* @param all  what is below the rows, too */
+function drawAgain(t, all) {
+  if (all)
+    return draw(t);
+  drawRows(t);
+  return t.overview.draw();
 }
 
 function draw(t) {

@@ -30,7 +30,8 @@ function inView({scroll, grid, whole}) {
 /* Shapes are made anew: the one that had the focus keeps it. */
 function draw(w) {
   const held = document.activeElement, index = w.image.contains(held) ? held.getAttribute("data-index") : null;
-  w.image.replaceChildren(...drawing(w.grid, inView(w)));
+  w.drawn = inView(w);
+  w.image.replaceChildren(...drawing(w.grid, w.drawn));
   w.store.mark(w.image);
   markAway(w);
   const focus = index === null ? null : boxOf(w, index);
@@ -40,6 +41,9 @@ function draw(w) {
   if (focus)
     focus.focus({preventScroll: true});
 }
+
+/* A scroll that a drawing itself has made is drawn already. */
+const isDrawn = (w) => Object.entries(inView(w)).every(([side, px]) => w.drawn && w.drawn[side] === px);
 
 /* Steps outside the time shown stand back. */
 function markAway({image: drawn, store: {model, time}}) {
@@ -122,7 +126,8 @@ export function drawWaiting(root, store) {
       root, "waiting", "Waiting graph", scroll,
       el("p", {class: "legend"}, ...excessKeys(), key("critical", "critical path"),
          key("pruned", "pruned: no step waited for it"), el("span", null, words)));
-  const w = {store, scroll, part, grid: null, image: null, whole: false}, redraw = perFrame(() => draw(w));
+  const w = {store, scroll, part, grid: null, image: null, drawn: null, whole: false};
+  const redraw = perFrame(() => isDrawn(w) || draw(w));
   save(part, {csv: () => csv(store), pictures: () => pictures(w)});
   scroll.addEventListener("keydown", (event) => follow(w, event));
   scroll.addEventListener("scroll", redraw);
