@@ -148,20 +148,59 @@ args_number(const struct argp_state *state, const char *option, const char *text
 	return value;
 }
 
+#define HELP_COLUMNS 79
+#define HELP_INDENT 48 /* at most, of what a row of a list continues with */
+
+/* A row of a list, in lines of HELP_COLUMNS: its last column goes on below itself. */
+static void
+write_row(const char *row, size_t left, FILE *to)
+{
+	size_t indent = 4;
+
+	for (size_t i = 2; i < left && i < HELP_INDENT; i++)
+		indent = row[i] != ' ' && row[i - 1] == ' ' && row[i - 2] == ' ' && i > 2 ? i : indent;
+	for (size_t margin = 0; left + margin > HELP_COLUMNS; margin = indent) {
+		size_t end = HELP_COLUMNS - margin;
+
+		while (end > indent && row[end] != ' ')
+			end--;
+		if (row[end] != ' ')
+			break;
+		fprintf(to, "%.*s\n%*s", (int)end, row, (int)indent, "");
+		row += end + 1;
+		left -= end + 1;
+	}
+	fprintf(to, "%.*s\n", (int)left, row);
+}
+
 char *
 args_help_list(int key, const char *text, void (*list)(FILE *to))
 {
-	char *whole = NULL;
-	size_t size;
-	FILE *to;
+	char *whole = NULL, *rows = NULL;
+	size_t size, all;
+	FILE *to, *wide;
 
 	if (key != ARGP_KEY_HELP_POST_DOC)
 		return (char *)(uintptr_t)text;
-	to = open_memstream(&whole, &size);
-	if (to == NULL)
+	wide = open_memstream(&rows, &all);
+	to = wide != NULL ? open_memstream(&whole, &size) : NULL;
+	if (to == NULL) {
+		if (wide != NULL)
+			fclose(wide);
+		free(rows);
 		return (char *)(uintptr_t)text;
-	list(to);
+	}
+	list(wide);
+	fclose(wide);
+	for (const char *row = rows, *end; *row != '\0'; row = *end != '\0' ? end + 1 : end) {
+		end = strchrnul(row, '\n');
+		if (row[0] == ' ')
+			write_row(row, (size_t)(end - row), to);
+		else
+			fprintf(to, "%.*s\n", (int)(end - row), row);
+	}
 	fputs(text, to);
 	fclose(to);
+	free(rows);
 	return whole;
 }

@@ -190,11 +190,8 @@ def documented(out):
     check(names == {name for name in there if "." not in name}, "docs/sweep.md has the columns", (names ^ there))
     below = page.split("\n`collectives` has")[1]
     check({row[1] for row in rows(out, "PRAGMA table_info(collectives)")} <= set(re.findall(r"`(\w+)`", below)), "and those of collectives")
-    for line in command(ROCELAB, "sweep", "--help").stdout.split("Measures:\n")[1].splitlines():
-        found = re.match(r"  (\w+) .*?(\S.*)$", line)
-        if found is None:
-            break
-        check(f"| `{found[1]}` |" in page, f"docs/sweep.md has {found[1]}")
+    measures = re.findall(r"^  (\w+) ", command(ROCELAB, "sweep", "--help").stdout.split("Measures:\n")[1].split("\nDIR/")[0], re.M)
+    check(len(measures) > 10 and all(f"| `{name}`" in page or f", `{name}`" in page for name in measures), "docs/sweep.md has the measures", measures)
 
 
 if __name__ == "__main__":
