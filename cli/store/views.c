@@ -9,7 +9,7 @@
 /* Queries read these, not the tables: the same columns with --at and without. */
 const char views_at_end[] =
 	"WITH port_now AS (SELECT port, up, rx_packets, rx_bytes, tx_packets, tx_bytes, rx_errors, rx_drops,"
-	" tx_drops FROM port_counters),"
+	" NULL AS tx_errors, tx_drops FROM port_counters),"
 	" queue_now AS (SELECT * FROM queue_counters),"
 	" group_now AS (SELECT * FROM priority_groups),"
 	" pfc_now AS (SELECT * FROM pfc_counters),"
@@ -17,7 +17,8 @@ const char views_at_end[] =
 
 const char views_at_time[] =
 	"WITH port_now AS (SELECT port, NULL AS up, rx_packets, rx_bytes, tx_packets, tx_bytes, NULL AS rx_errors,"
-	" NULL AS rx_drops, NULL AS tx_drops, max(time_ns) FROM port_series WHERE time_ns <= :at GROUP BY port),"
+	" NULL AS rx_drops, NULL AS tx_errors, NULL AS tx_drops, max(time_ns) FROM port_series WHERE time_ns <= :at GROUP "
+	"BY port),"
 	" latest AS (SELECT *, max(time_ns) FROM queue_series WHERE time_ns <= :at GROUP BY port, class),"
 	" most AS (SELECT port, class, max(watermark_bytes) AS watermark_bytes,"
 	" max(shared_watermark_bytes) AS shared_watermark_bytes, max(headroom_watermark_bytes) AS headroom_watermark_bytes"
@@ -47,6 +48,11 @@ const char views_at_time[] =
 #define UTIL(bytes, packets)                                                                                               \
 	"printf('%.2f%%', (" bytes " + 20 * " packets ") * 8e11 / max(time_now.ns, 1) / ports.rate_bps)"
 
+/* A MAC here sends no frame that is wrong, and has no FIFO that overruns. */
+#define DIRECTION(of, OF)                                                                                                  \
+	of "_packets AS " OF "_OK, " RATE(of "_bytes") " AS " OF "_BPS, " UTIL(                                            \
+		of "_bytes", of "_packets") " AS " OF "_UTIL, " of "_errors AS " OF "_ERR, " of "_drops AS " OF "_DRP"
+
 #define HEADROOM_SQL BY_CLASS("Port", "group_now", "headroom_watermark_bytes", "PG")
 #define SHARED_SQL BY_CLASS("Port", "group_now", "shared_watermark_bytes", "PG")
 #define HISTORY_SQL                                                                                                        \
@@ -62,15 +68,10 @@ const struct view views[] = {
 	{ "interfaces counters",
 	  "Packets, rates over the run, errors and drops of each port",
 	  { { "interfaces", NULL,
-	      "SELECT ports.name AS IFACE, CASE up WHEN 1 THEN 'U' WHEN 0 THEN 'D' END AS STATE, rx_packets AS "
-	      "RX_OK, " RATE("rx_bytes") " AS RX_BPS, " UTIL(
-		      "rx_bytes",
-		      "rx_packets") " AS RX_UTIL, rx_errors AS RX_ERR, "
-				    "rx_drops AS RX_DRP, tx_packets AS TX_OK, " RATE("tx_bytes") " AS TX_BPS, " UTIL(
-					    "tx_bytes",
-					    "tx_packets") " AS TX_UTIL, tx_drops AS TX_DRP " PORTS
-							  "JOIN port_now USING (port) JOIN time_now WHERE " PORT_ASKED
-							  " ORDER BY port" } },
+	      "SELECT ports.name AS IFACE, CASE up WHEN 1 THEN 'U' WHEN 0 THEN 'D' END AS STATE, " DIRECTION(
+		      "rx", "RX") ", NULL AS RX_OVR, " DIRECTION("tx", "TX") ", NULL AS TX_OVR " PORTS
+									     "JOIN port_now USING (port) JOIN time_now "
+									     "WHERE " PORT_ASKED " ORDER BY port" } },
 	  true },
 	{ "pfc counters",
 	  "PFC frames that each port received and sent, by priority",

@@ -4,6 +4,7 @@
 import csv
 import io
 import json
+import re
 import sqlite3
 import subprocess
 
@@ -137,7 +138,9 @@ def show(run, *words):
 def shown():
     run = rocelab(scenario_file(INCAST % ""))
     help_text = command(ROCELAB, "show", "--help").stdout.split("Views:\n")[1]
-    views = [line[2:28].strip() for line in help_text.splitlines() if line.startswith("  ")]
+    views = [line[2:28].strip() for line in help_text.splitlines() if re.match(r"  \S", line)]
+    rest = [line for line in help_text.splitlines() if line.startswith("   ")]
+    check(rest and all(re.match(r" {29}\S", line) for line in rest), "what a view is goes on below itself", rest)
     check("pfc counters" in views and "qp" in views, "show --help lists the views", views)
     for view in views:
         words = view.split()
@@ -155,6 +158,8 @@ def shown():
     check(some and all(r["IFACE"].startswith("l1:") for r in some), "--port NODE", some)
     half = json.loads(show(run, "interfaces", "counters", "--json", "--port", "l1:1", "--at", "500us"))
     check(0 < half[0]["TX_OK"] < [r for r in some if r["IFACE"] == "l1:1"][0]["TX_OK"], "--at: less than at the end", half)
+    sonic = "IFACE STATE RX_OK RX_BPS RX_UTIL RX_ERR RX_DRP RX_OVR TX_OK TX_BPS TX_UTIL TX_ERR TX_DRP TX_OVR".split()
+    check(list(some[0]) == sonic and some[0]["RX_OVR"] is None, "interfaces counters: SONiC's columns; a MAC without overruns has none", some[0])
     check(show(run, "interfaces", "--csv") == show(run, "interfaces", "counters", "--csv"), "interfaces: its only view")
     for args, text in ((("show", "pfc"), "there are: pfc counters, pfc history\n"), (("show",), "give a view: interfaces counters, "),
                        (("show", "interfaces", "/nowhere"), "there are: interfaces counters\n"),
