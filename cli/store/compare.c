@@ -78,7 +78,7 @@ static const struct {
 	{ "findings", "Findings that are gone or new",
 	  "WITH x AS (" NUMBERED("r0") "), y AS (" NUMBERED(
 		  "r1") ")"
-			" SELECT CASE WHEN y.type IS NULL THEN 'gone' ELSE 'new' END AS is_, type, root,"
+			" SELECT CASE WHEN y.type IS NULL THEN 'gone' ELSE 'new' END AS status, type, root,"
 			" round(coalesce(y.explained_ns, x.explained_ns) / 1e6, 3) AS explained_ms"
 			" FROM x FULL JOIN y USING (type, root, number) WHERE x.type IS NULL OR y.type IS NULL"
 			" ORDER BY 1, explained_ms DESC",

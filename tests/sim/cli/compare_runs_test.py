@@ -37,14 +37,14 @@ def slower():
     times = {row["what"]: row for row in there["times"]}["job allgather-0"]
     job = storm.run["jobs"][0]
     check(times["other"] == round((job["end_ns"] - job["start_ns"]) / 1e6, 3) > 1.05 * times["first"], "slower: the job's time", times)
-    new = {(row["type"], row["root"]) for row in there["findings"] if row["is_"] == "new"}
+    new = {(row["type"], row["root"]) for row in there["findings"] if row["status"] == "new"}
     check(new == {(f["type"], f["root"]) for f in storm.verdict["findings"]}, "slower: new findings", new)
     check({row["counter"] for row in there["counters"]} >= {"PAUSE frames", "paused, ns"}, "slower: counters", there["counters"])
     check(there["ports"] and there["ports"][0]["other_paused_ns"] > 0, "slower: ports", there["ports"])
     check("job allgather-0 takes" in stderr and "% longer" in stderr, "slower: named", stderr)
     check(itself["findings"] == [] and itself["configuration"] == [], "slower: the first run beside itself", itself)
     (back,), _ = compare(storm.dir, base.dir, "--fail-on", "5%")
-    check({row["is_"] for row in back["findings"]} == {"gone"}, "faster: findings are gone", back["findings"])
+    check({row["status"] for row in back["findings"]} == {"gone"}, "faster: findings are gone", back["findings"])
     text = command(ROCELAB, "compare", base.dir, storm.dir).stdout
     check("Findings that are gone or new" in text and "Configuration" in text, "slower: as text", text)
 
@@ -79,7 +79,7 @@ def of_one_place():
     with sqlite3.connect(less / "run.sqlite") as store:
         store.execute("DELETE FROM findings WHERE finding IN (SELECT max(finding) FROM findings GROUP BY type, root HAVING count(*) = 2)")
     (pair,), _ = compare(base.dir, less)
-    check([row["is_"] for row in pair["findings"]] == ["gone"], "of two at one place one is gone", pair["findings"])
+    check([row["status"] for row in pair["findings"]] == ["gone"], "of two at one place one is gone", pair["findings"])
     check([f["type"] for f in base.verdict["findings"]].count(pair["findings"][0]["type"]) >= 2, "of two at one place: which", pair["findings"])
 
 
