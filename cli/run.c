@@ -66,7 +66,9 @@ static const struct argp_option options[] = {
 	  "repeated",
 	  0 },
 	{ "capture", 'c', "PORT[,PORT...]", 0,
-	  "Capture both directions of these ports (\"node:port\") into DIR/capture.pcapng for Wireshark", 0 },
+	  "Capture both directions of these ports (\"node:port\") into DIR/capture.pcapng for Wireshark; may be "
+	  "repeated",
+	  0 },
 	{ "capture-bytes", 'B', "SIZE", 0,
 	  "Capture at most SIZE bytes of each frame (default: all; 128 keeps every header)", 0 },
 	{ "capture-limit", 'L', "SIZE", 0, "Limit the capture file to SIZE; further frames are counted only (default 1GB)",

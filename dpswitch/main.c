@@ -26,12 +26,14 @@
 #include "scenario/scenario.h"
 
 #define CALIBRATION_HOPS 50000000ULL
+#define CAPTURED_BYTES 65536 /* of the names of captured ports */
 
 struct options {
 	struct scenario_options scenario;
 	struct run_options run;
 	const char *calibration, *try_port;
 	const char *status; /* of a job: file by which mpirun's parent knows how this process is; NULL: none */
+	char captured[CAPTURED_BYTES];
 };
 
 static const struct argp_option option_table[] = {
@@ -44,7 +46,7 @@ static const struct argp_option option_table[] = {
 	{ "diagnoser", 'd', "PROGRAM", 0, "Run a plugin diagnoser as well (docs/bring-your-own.md); may be repeated", 0 },
 	{ "hosts", 'H', "DIR", 0, "Create the sockets of kernel hosts in DIR: NAME.vhost, NAME.manage", 0 },
 	{ "capture", 'c', "PORT[,PORT...]", 0,
-	  "Capture both directions of these ports (\"node:port\") into DIR/" RUN_CAPTURE, 0 },
+	  "Capture both directions of these ports (\"node:port\") into DIR/" RUN_CAPTURE "; may be repeated", 0 },
 	{ "capture-bytes", 'B', "SIZE", 0, "Capture at most SIZE bytes of each frame (default: all)", 0 },
 	{ "capture-limit", 'L', "SIZE", 0, "Limit the capture file to SIZE; further frames are counted only (default 1GB)",
 	  0 },
@@ -83,6 +85,19 @@ parse_size(const struct argp_state *state, const char *option, const char *arg, 
 		args_error(state, "%s %s: give %llu B at least%s", option, arg, (unsigned long long)min_bytes,
 			   max_bytes == UINT16_MAX ? " and 65535 B at most" : "");
 	return size_bytes;
+}
+
+/* Each --capture adds its ports to those of others. */
+static void
+add_captured(const struct argp_state *state, struct options *options, const char *arg)
+{
+	char *list = options->captured;
+	size_t used = strlen(list);
+	int more = snprintf(list + used, CAPTURED_BYTES - used, "%s%s", options->run.capture.ports != NULL ? "," : "", arg);
+
+	if ((size_t)more >= CAPTURED_BYTES - used)
+		args_error(state, "--capture: more than %d B of names", CAPTURED_BYTES - 1);
+	options->run.capture.ports = list;
 }
 
 /* Of a fabric in partitions, or of the scenario. */
@@ -140,7 +155,7 @@ parse(int key, char *arg, struct argp_state *state)
 		options->run.hosts = arg;
 		return 0;
 	case 'c':
-		options->run.capture.ports = arg;
+		add_captured(state, options, arg);
 		return 0;
 	case 'B':
 		options->run.capture.snap_bytes = (uint32_t)parse_size(state, "--capture-bytes", arg, 14, UINT16_MAX);
