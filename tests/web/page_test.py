@@ -81,6 +81,8 @@ def draws_the_verdict(browser, run):
     check(len(browser.all(".finding")) <= 10, "at most ten findings are open", len(browser.all(".finding")))
     unfold(browser)
     check(len(browser.all(".finding")) == len(verdict["findings"]), "every finding is listed")
+    numbers = browser.script("return [...document.querySelectorAll('.finding .badge')].map((n) => parseInt(n.textContent))")
+    check(numbers == list(range(1, len(verdict["findings"]) + 1)), "by its number in the report, in a row", numbers)
     check(verdict["findings"][0]["evidence"] in browser.text(".finding"), "with its evidence", browser.text(".finding"))
     ids = ["findings", "contributors", "timeline", "fabric", "waiting", "provenance", "evidence"]
     check(all(browser.all(f"section#{name}") for name in ids), "every part is there", ids)
