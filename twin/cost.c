@@ -187,20 +187,32 @@ word_of(double cost_ns, double margin_ns, bool has_effect)
 	return "unknown";
 }
 
+/*
+ * All suspects together cost no more than what the measured run lost: by how much the twin took longer beyond chance, their
+ * costs are too large. Where it took less, a cause may be missing, which is none of these.
+ */
+static double
+scale_of(const struct rerun_truth *truth, const struct twin_error *error, double error_ns)
+{
+	double all_ns = truth->base_ns - truth->all_ns;
+
+	return error->twin_ns > error->measured_ns && all_ns > error_ns ? 1 - error_ns / all_ns : 1;
+}
+
 static json_t *
-suspect_json(const struct costing *costing, size_t i, const struct rerun_truth *truth, double error_ns)
+suspect_json(const struct costing *costing, size_t i, const struct rerun_truth *truth, double scale, double error_ns)
 {
 	const struct suspect *suspect = &costing->c.suspects.at[i];
 	const struct rerun_cost *cost = &truth->costs[i];
-	double cost_ns = truth->has_shapley ? cost->shapley_ns : cost->regained_ns;
+	double cost_ns = scale * (truth->has_shapley ? cost->shapley_ns : cost->regained_ns);
 	double margin_ns = fmax(error_ns, 2 * cost->error_ns); /* two standard errors */
 	bool has_effect = rerun_is_effect(&costing->c, truth->base_ns, cost_ns);
 	double confidence = cost_ns > 0 ? fmax(0, 1 - margin_ns / (2 * cost_ns)) : 0;
 
 	return json_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:s, s:f, s:f, s:o}", "name", suspect->name, "kind", suspect->kind,
-			 "alone_ns", cost->regained_ns, "cost_ns", cost_ns, "standard_error_ns", cost->error_ns, "share",
-			 truth->base_ns > truth->all_ns ? cost_ns / (truth->base_ns - truth->all_ns) : 0, "word",
-			 word_of(cost_ns, margin_ns, has_effect), "confidence", confidence, "estimate_ns",
+			 "alone_ns", scale * cost->regained_ns, "cost_ns", cost_ns, "standard_error_ns", cost->error_ns,
+			 "share", truth->base_ns > truth->all_ns ? cost_ns / scale / (truth->base_ns - truth->all_ns) : 0,
+			 "word", word_of(cost_ns, margin_ns, has_effect), "confidence", confidence, "estimate_ns",
 			 costing->claims.ns[i], "claims", claims_json(costing, i, fmax(cost_ns, 0)));
 }
 
@@ -208,10 +220,11 @@ static json_t *
 job_json(const struct costing *costing, uint32_t job, const struct rerun_truth *truth, const struct twin_error *error)
 {
 	double error_ns = fmax(0, fabs(error->twin_ns - error->measured_ns) - TWIN_CHANCE * error->chance_ns);
+	double scale = scale_of(truth, error, error_ns);
 	json_t *suspects = json_array();
 
 	for (size_t i = 0; i < costing->c.suspects.count; i++)
-		json_array_append_new(suspects, suspect_json(costing, i, truth, error_ns));
+		json_array_append_new(suspects, suspect_json(costing, i, truth, scale, error_ns));
 	return json_pack("{s:I, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:b, s:f, s:b, s:I, s:o}", "job", (json_int_t)job,
 			 "name", costing->model->run->jobs[job].name, "measured_ns", error->measured_ns, "twin_ns",
 			 truth->base_ns, "error", twin_error_job(error), "steps_error", twin_error_steps(error), "chance",
