@@ -9,6 +9,13 @@ finding_folded(const struct finding *finding)
 	return finding->confidence < FINDING_FOLDED;
 }
 
+static void
+finding_part_fini(struct finding_part *part)
+{
+	free(part->flow_ps);
+	free(part->costless);
+}
+
 void
 finding_fini(struct finding *finding)
 {
@@ -18,7 +25,7 @@ finding_fini(struct finding *finding)
 	free(finding->victims);
 	free(finding->steps);
 	for (uint32_t i = 0; i < finding->nparts; i++)
-		free(finding->parts[i].flow_ps);
+		finding_part_fini(&finding->parts[i]);
 	free(finding->parts);
 	free(finding->claims);
 }

@@ -79,6 +79,7 @@ struct finding_part {
 	uint32_t collective; /* index into run.collectives */
 	double critical_ps;
 	double *flow_ps; /* [nflows] of the finding */
+	bool *costless;  /* [nflows + 1] by the twin: of a culprit, the last of the place; NULL: the twin says nothing */
 };
 
 /*

@@ -22,7 +22,8 @@ struct share {
 struct progress {
 	uint32_t shares, costs, unknown;
 	double cost_ps, alone_ps, confident_ps;
-	bool *by_twin; /* [nparts * (nflows + 1)] a flow's part, the last: that of the place */
+	bool *by_twin;    /* [nparts * (nflows + 1)] a flow's part, the last: that of the place */
+	bool *has_effect; /* likewise: it is by_twin, and its cost is more than the twin's error */
 };
 
 static uint32_t
@@ -84,6 +85,7 @@ take_share(const struct verdict *v, struct finding *finding, const struct share 
 			finding->parts[at / columns].critical_ps += share_ps - before_ps;
 		*ps += share_ps - before_ps;
 		progress->by_twin[at] = true;
+		progress->has_effect[at] |= strcmp(share->word, "cost") == 0;
 	}
 	progress->shares += cells != 0;
 	progress->costs += strcmp(share->word, "cost") == 0;
@@ -124,6 +126,23 @@ sum_up(struct finding *finding, const struct progress *progress)
 	finding->costless = progress->costs == 0 && (finding->costless || finding->cost_from == FINDING_BY_TWIN);
 	if (progress->cost_ps > 0)
 		finding->confidence = finding->borne_out = progress->confident_ps / progress->cost_ps;
+}
+
+/* Which culprits have no effect on which part, or less than the twin's error. @return 0 or -ENOMEM */
+static int
+note_costless(struct finding *finding, const struct progress *progress)
+{
+	uint32_t columns = finding->nflows + 1;
+
+	for (uint32_t p = 0; p < finding->nparts; p++) {
+		finding->parts[p].costless = calloc(columns, sizeof(bool));
+		if (finding->parts[p].costless == NULL)
+			return -ENOMEM;
+		for (uint32_t f = 0; f < columns; f++)
+			finding->parts[p].costless[f] =
+				progress->by_twin[p * columns + f] && !progress->has_effect[p * columns + f];
+	}
+	return 0;
 }
 
 static const char *
@@ -251,6 +270,29 @@ explain_again(struct verdict *v)
 	}
 }
 
+/* The costs of one finding. @return 0 or -ENOMEM with err */
+static int
+apply(struct verdict *v, uint32_t index, const json_t *jobs, struct err *err)
+{
+	struct finding *finding = &v->findings[index];
+	size_t cells = (size_t)finding->nparts * (finding->nflows + 1) + 1;
+	struct progress progress = { .by_twin = calloc(cells, sizeof(bool)), .has_effect = calloc(cells, sizeof(bool)) };
+	double before_ps = finding->critical_ps;
+	int ret = progress.by_twin != NULL && progress.has_effect != NULL ? 0 : -ENOMEM;
+
+	if (ret == 0)
+		take_finding(v, index, jobs, &progress);
+	if (progress.shares != 0) {
+		sum_up(finding, &progress);
+		ret = note_costless(finding, &progress);
+	}
+	if (progress.shares != 0 && finding->root_port != RUN_NONE)
+		leave_rest(v, finding, finding->critical_ps - before_ps);
+	free(progress.by_twin);
+	free(progress.has_effect);
+	return ret == 0 ? 0 : err_set(err, ret, "out of memory for the costs of a finding");
+}
+
 int
 costs_apply(struct verdict *v, const char *path, struct err *err)
 {
@@ -259,22 +301,8 @@ costs_apply(struct verdict *v, const char *path, struct err *err)
 	int ret = json_is_array(jobs) ? read_twins(v, jobs, path, err)
 				      : err_set(err, -EINVAL, "%s cannot be read: it has no costs of a twin", path);
 
-	for (uint32_t i = 0; i < v->nfindings && ret == 0; i++) {
-		struct finding *finding = &v->findings[i];
-		struct progress progress = { .by_twin = calloc((size_t)finding->nparts * (finding->nflows + 1) + 1,
-							       sizeof(bool)) };
-		double before_ps = finding->critical_ps;
-
-		if (progress.by_twin == NULL)
-			ret = err_set(err, -ENOMEM, "out of memory for the costs of a finding");
-		else
-			take_finding(v, i, jobs, &progress);
-		if (progress.shares != 0)
-			sum_up(finding, &progress);
-		if (progress.shares != 0 && finding->root_port != RUN_NONE)
-			leave_rest(v, finding, finding->critical_ps - before_ps);
-		free(progress.by_twin);
-	}
+	for (uint32_t i = 0; i < v->nfindings && ret == 0; i++)
+		ret = apply(v, i, jobs, err);
 	if (ret == 0)
 		ret = findings_order(&v->run, v->findings, v->nfindings, err);
 	if (ret == 0) {

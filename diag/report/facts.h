@@ -73,6 +73,8 @@ char *facts_recording_lost(const struct facts *facts, char *buf, size_t cap);
 char *facts_lateness(const struct facts *facts, char *buf, size_t cap);
 /* "Flow contention at 6:2: 13->19 ahead of 17->18 in steps 1-2" */
 char *facts_finding(const struct verdict *v, const struct finding *finding, char *buf, size_t cap);
+/* Of its culprits those without effect by the twin, "a and b"; "": none, or it has no effect itself. @return buf */
+char *facts_innocents(const struct verdict *v, const struct finding *finding, char *buf, size_t cap);
 /* Behind a mark, which finding it is a consequence of: ", a consequence of link down at l0:5"; nothing if of none. */
 void facts_append_cause(const struct verdict *v, const struct finding *finding, const char *mark, char *buf, size_t cap);
 /* The observations in the step that shows the finding best. @param buf  of FACTS_EVIDENCE bytes  @return buf */

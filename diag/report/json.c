@@ -247,6 +247,22 @@ steps(const struct verdict *v, const struct finding *finding, uint32_t collectiv
 	return array;
 }
 
+/* By the twin: whether the finding, and which of its flows, has no effect on a part, or less than the twin's error. */
+static void
+add_costless(const struct verdict *v, const struct finding *finding, const struct finding_part *part, json_t *to)
+{
+	json_t *flows = json_array();
+	bool all = finding->nflows != 0 || part->costless[finding->nflows];
+
+	for (uint32_t f = 0; f < finding->nflows; f++) {
+		all &= part->costless[f];
+		if (part->costless[f])
+			flows = value_add(flows, value_text(v->run.flows[finding->flows[f]].name));
+	}
+	json_object_set_new(to, "without_effect", json_boolean(all));
+	json_object_set_new(to, "flows_without_effect", flows);
+}
+
 /* Its cost in each affected iteration of a collective. @param cost_ps  what they add up to, as it is written */
 static json_t *
 iterations(const struct verdict *v, const struct finding *finding, double cost_ps)
@@ -274,6 +290,8 @@ iterations(const struct verdict *v, const struct finding *finding, double cost_p
 			value = NULL;
 		}
 		json_decref(more);
+		if (value != NULL && part->costless != NULL)
+			add_costless(v, finding, part, value);
 		array = value_add(array, value);
 	}
 	free(costs);

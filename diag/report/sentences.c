@@ -127,6 +127,31 @@ append_culprits(const struct verdict *v, const struct finding *finding, char *bu
 	append_flows(v, finding->victims, finding->nvictims, 2, buf, cap);
 }
 
+/* Of several culprits, those that have no effect by the twin, or less than its error, in no part. */
+static bool
+is_innocent(const struct finding *finding, uint32_t flow)
+{
+	bool innocent = finding->nparts != 0;
+
+	for (uint32_t p = 0; p < finding->nparts; p++)
+		innocent &= finding->parts[p].costless != NULL && finding->parts[p].costless[flow];
+	return innocent;
+}
+
+char *
+facts_innocents(const struct verdict *v, const struct finding *finding, char *buf, size_t cap)
+{
+	uint32_t *flows = calloc((size_t)finding->nflows + 1, sizeof(*flows)), count = 0;
+
+	buf[0] = '\0';
+	for (uint32_t f = 0; flows != NULL && !finding->costless && f < finding->nflows; f++)
+		if (is_innocent(finding, f))
+			flows[count++] = finding->flows[f];
+	append_flows(v, flows, count, NAMES_SHOWN, buf, cap);
+	free(flows);
+	return buf;
+}
+
 char *
 facts_finding(const struct verdict *v, const struct finding *finding, char *buf, size_t cap)
 {

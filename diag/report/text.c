@@ -374,7 +374,7 @@ write_finding(const struct text *text, uint32_t i)
 {
 	const struct verdict *v = text->facts.v;
 	const struct finding *finding = &v->findings[i];
-	char sentence[FACTS_TEXT], evidence[FACTS_EVIDENCE], cost[96];
+	char sentence[FACTS_TEXT], evidence[FACTS_EVIDENCE], innocents[FACTS_EVIDENCE], cost[96];
 
 	fprintf(text->to, "  %u. ", i + 1);
 	set_style(text, STYLE_BOLD);
@@ -388,6 +388,8 @@ write_finding(const struct text *text, uint32_t i)
 	if (regains_more(finding))
 		fmt_append(sentence, sizeof(sentence), "regains %s alone; ",
 			   fmt_time(text->facts.unit, fmt_ps(finding->regained_ps)).text);
+	if (facts_innocents(v, finding, innocents, sizeof(innocents))[0] != '\0')
+		fmt_append(sentence, sizeof(sentence), "%s: no effect, or less than the twin's error; ", innocents);
 	fmt_append(sentence, sizeof(sentence), "confidence %.2f; seen %s to %s", finding->confidence,
 		   fmt_time(text->facts.unit, finding->start_ps).text, fmt_time(text->facts.unit, finding->end_ps).text);
 	fprintf(text->to, "     ");

@@ -404,10 +404,13 @@ share(struct claims *claims, const struct suspects *suspects, const bool *fits, 
 	return count != 0;
 }
 
+/* @param iteration  has a word of its own where a twin was run @param flow  of the finding; NULL: the finding as a whole */
 static bool
-is_costly(const json_t *finding)
+is_costly(const json_t *finding, const json_t *iteration, const char *flow)
 {
-	return !json_is_true(json_object_get(finding, "without_effect"));
+	return !json_is_true(json_object_get(finding, "without_effect")) &&
+	       !json_is_true(json_object_get(iteration, "without_effect")) &&
+	       (flow == NULL || !json_lists(json_object_get(iteration, "flows_without_effect"), flow));
 }
 
 /* A finding that names flows: each has its part. @param iteration  of the job */
@@ -415,7 +418,6 @@ static void
 claim_flows(struct claims *claims, const struct suspects *suspects, const json_t *finding, const json_t *iteration)
 {
 	const json_t *parts = json_object_get(iteration, "flows_explained_ns"), *flow;
-	bool costly = is_costly(finding);
 	size_t i;
 
 	json_array_foreach(json_object_get(finding, "flows"), i, flow) {
@@ -424,7 +426,7 @@ claim_flows(struct claims *claims, const struct suspects *suspects, const json_t
 
 		for (size_t s = 0; s < suspects->count; s++)
 			fits[s] = json_lists(suspects->at[s].flows, json_string_value(flow));
-		if (!share(claims, suspects, fits, costly, part_ns))
+		if (!share(claims, suspects, fits, is_costly(finding, iteration, json_string_value(flow)), part_ns))
 			claims->others_ns += part_ns;
 	}
 }
@@ -488,7 +490,7 @@ claim_place(struct claims *claims, const struct suspects *suspects, const json_t
 	bool fits[SUSPECT_MAX];
 
 	find_at_place(suspects, finding, fits);
-	if (!share(claims, suspects, fits, is_costly(finding), explained_ns))
+	if (!share(claims, suspects, fits, is_costly(finding, iteration, NULL), explained_ns))
 		claims->others_ns += explained_ns;
 }
 

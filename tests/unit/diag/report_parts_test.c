@@ -253,6 +253,56 @@ costs_change_the_conclusion(void **state)
 	verdict_destroy(v);
 }
 
+/* A second culprit, that costs nothing yet, of a finding with one. */
+static void
+add_culprit(struct finding *finding, uint32_t flow)
+{
+	assert_int_equal(finding->nflows, 1);
+	finding->nflows = 2;
+	finding->flows = realloc(finding->flows, 2 * sizeof(*finding->flows));
+	finding->flow_ps = realloc(finding->flow_ps, 2 * sizeof(*finding->flow_ps));
+	finding->flows[1] = flow;
+	finding->flow_ps[1] = 0;
+	for (uint32_t p = 0; p < finding->nparts; p++) {
+		finding->parts[p].flow_ps = realloc(finding->parts[p].flow_ps, 2 * sizeof(double));
+		finding->parts[p].flow_ps[1] = 0;
+	}
+}
+
+/* Of two culprits one costs less than the twin's error: the report acquits it, and keeps its figure. */
+static void
+a_culprit_within_the_error_is_acquitted(void **state)
+{
+	char file[] = "/tmp/rocelab-costs-XXXXXX", text[FACTS_TEXT], name[96];
+	struct verdict *v = fixture_case();
+	struct finding *finding = &v->findings[0];
+	struct err err = { 0 };
+	int fd = mkstemp(file);
+
+	(void)state;
+	assert_true(fd >= 0);
+	add_culprit(finding, finding->flows[0] == 0);
+	assert_string_equal(facts_innocents(v, finding, text, sizeof(text)), "");
+	for (int i = 0; i < 2; i++)
+		dprintf(fd,
+			"%s{\"word\": \"%s\", \"cost_ns\": %d, \"alone_ns\": 4e7, \"confidence\": 0.9, \"claims\": "
+			"[{\"type\": \"%s\", \"root\": \"%s\", \"finding\": %d, \"flows\": [\"%s\"], \"cost_ns\": %d}]}%s",
+			i == 0 ? "{\"jobs\": [{\"job\": 0, \"suspects\": [" : ", ", i == 0 ? "cost" : "unknown",
+			i == 0 ? 40000000 : 2000000, finding->type->key, finding->root, (int)(finding - v->findings),
+			v->run.flows[finding->flows[i]].name, i == 0 ? 40000000 : 2000000, i == 0 ? "" : "]}]}");
+	close(fd);
+	assert_int_equal(costs_apply(v, file, &err), 0);
+	unlink(file);
+	finding = &v->findings[0];
+	assert_int_equal(finding->nflows, 2);
+	assert_float_equal(finding->flow_ps[1], 2e9, 1);
+	assert_false(finding->parts[0].costless[0]);
+	assert_true(finding->parts[0].costless[1]);
+	assert_string_equal(facts_innocents(v, finding, text, sizeof(text)),
+			    facts_flow(v, finding->flows[1], name, sizeof(name)));
+	verdict_destroy(v);
+}
+
 /* Where no finding about the network costs anything by the twin, nothing is held against it, whatever is left. */
 static void
 nothing_by_the_twin_is_no_fault(void **state)
@@ -304,6 +354,7 @@ UNIT_TEST(report_parts)
 		cmocka_unit_test(a_step_blames_who_was_there),
 		cmocka_unit_test(worst_collective_is_first),
 		cmocka_unit_test(costs_change_the_conclusion),
+		cmocka_unit_test(a_culprit_within_the_error_is_acquitted),
 		cmocka_unit_test(nothing_by_the_twin_is_no_fault),
 		cmocka_unit_test(hosts_have_their_share_of_the_reason),
 	};

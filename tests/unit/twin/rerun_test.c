@@ -268,6 +268,35 @@ findings_are_mapped_to_suspects(void **state)
 	assert_float_equal(claims_share(&claims, &c.suspects, 0), 300.0 / 645, 1e-9);
 }
 
+/* By the twin one culprit of a finding has no effect on the job, or all of the finding has none: neither is named. */
+static void
+what_the_twin_acquits_is_not_named(void **state)
+{
+	static const char findings[] =
+		"{ \"findings\": [ { \"type\": \"flow-contention\", \"root\": \"l1:1\", \"without_effect\": false, "
+		"\"flows\": [ \"h2->h4/1>4791\", \"h2->h4/3>4791\" ], \"iterations\": [ { \"job\": 0, "
+		"\"explained_ns\": 250, \"flows_explained_ns\": [ 200, 50 ], \"without_effect\": false, "
+		"\"flows_without_effect\": [ \"h2->h4/3>4791\" ] } ] }, { \"type\": \"slow-host\", \"root\": \"h4\", "
+		"\"without_effect\": false, \"iterations\": [ { \"job\": 0, \"explained_ns\": 40, "
+		"\"without_effect\": true, \"flows_without_effect\": [ ] } ] } ] }";
+	json_t *verdict = json_loads(findings, 0, NULL);
+	double left_ns = 290;
+	struct claims claims;
+	uint32_t named = 0;
+
+	(void)state;
+	assert_non_null(verdict);
+	claims_read(verdict, &c.suspects, 0, &claims);
+	json_decref(verdict);
+	for (size_t i = 0; i < c.suspects.count; i++) {
+		left_ns -= claims.ns[i];
+		named += claims.named[i];
+	}
+	assert_true(claims.named[0]);
+	assert_int_equal(named, 1);
+	assert_float_equal(left_ns, 0, 1e-9); /* their figures stay */
+}
+
 static void
 put(struct rerun_store *store, uint64_t without, uint32_t draw, uint64_t time_ns, bool complete)
 {
@@ -397,6 +426,7 @@ UNIT_TEST(rerun)
 		TEST(each_can_be_left_out),
 		TEST(some_can_be_named),
 		TEST(findings_are_mapped_to_suspects),
+		TEST(what_the_twin_acquits_is_not_named),
 		cmocka_unit_test(a_switch_is_named_by_its_ports),
 		TEST(the_store_reports_what_each_cost),
 		TEST(costs_are_means_over_draws),
