@@ -12,7 +12,8 @@ struct pin_cfg {
 	struct cfg_where where;
 	const char *src, *dst;
 	int64_t sport, dport;
-	struct cfg_strings data, ack;
+	struct cfg_strings data, ack, detour;
+	bool rehash;
 };
 
 #define S struct pin_cfg
@@ -28,6 +29,12 @@ static const struct cfg_field fields[] = {
 			 "bonded sender's own port may stand before them: the QP's member of the bond"),
 	CFG_FIELD("ack", CFG_STRINGS, offsetof(S, ack), .def = "",
 		  .doc = "The same for ACKs, from the receiver's switch to the sender's; none: ECMP"),
+	CFG_FIELD("rehash", CFG_BOOL, offsetof(S, rehash), .def = "false",
+		  .doc = "Where links that are down leave a switch fewer ports of equal cost, it chooses among those "
+			 "left, as its ECMP does for flows that are not pinned"),
+	CFG_FIELD("detour", CFG_STRINGS, offsetof(S, detour), .def = "",
+		  .doc = "With `rehash`, ports \"switch:port\" that data then takes, the first of a switch's that is left; "
+			 "none: that of its hash"),
 };
 #undef S
 
@@ -130,6 +137,25 @@ read_path(const struct topo *topo, const struct pin_cfg *cfg, const char *key, c
 }
 
 static int
+read_detour(const struct topo *topo, const struct pin_cfg *cfg, struct route_pin *pin, struct err *err)
+{
+	if (cfg->detour.count != 0 && !cfg->rehash)
+		return cfg_fail(&cfg->where, "detour", err, "without rehash it is never taken");
+	pin->detour = calloc(cfg->detour.count + 1, sizeof(*pin->detour));
+	if (pin->detour == NULL)
+		return err_set(err, -ENOMEM, "out of memory for paths");
+	for (size_t i = 0; i < cfg->detour.count; i++) {
+		uint32_t port = topo_find_port(topo, cfg->detour.items[i]);
+
+		if (port == TOPO_NONE || topo->nodes[topo->ports[port].node].kind != TOPO_SWITCH)
+			return cfg_fail(&cfg->where, "detour", err, "\"%s\" is no switch:port of this topology",
+					cfg->detour.items[i]);
+		pin->detour[pin->ndetours++] = port;
+	}
+	return 0;
+}
+
+static int
 read_pin(const struct topo *topo, const struct pin_cfg *cfg, struct route_pin *pin, struct err *err)
 {
 	int rc;
@@ -138,6 +164,7 @@ read_pin(const struct topo *topo, const struct pin_cfg *cfg, struct route_pin *p
 	pin->data.nic = pin->ack.nic = -1;
 	pin->sport = (uint16_t)cfg->sport;
 	pin->dport = (uint16_t)cfg->dport;
+	pin->rehash = cfg->rehash;
 	pin->src_node = find_host(topo, cfg, "src", cfg->src, err);
 	pin->dst_node = find_host(topo, cfg, "dst", cfg->dst, err);
 	if (pin->src_node == TOPO_NONE || pin->dst_node == TOPO_NONE)
@@ -147,6 +174,8 @@ read_pin(const struct topo *topo, const struct pin_cfg *cfg, struct route_pin *p
 	rc = read_path(topo, cfg, "data", &cfg->data, pin->src_node, pin->dst_node, &pin->data, err);
 	if (rc == 0)
 		rc = read_path(topo, cfg, "ack", &cfg->ack, pin->dst_node, pin->src_node, &pin->ack, err);
+	if (rc == 0)
+		rc = read_detour(topo, cfg, pin, err);
 	return rc;
 }
 
@@ -219,6 +248,7 @@ route_pins_destroy(struct route_pins *pins)
 	for (size_t i = 0; i < pins->count; i++) {
 		free(pins->pins[i].data.ports);
 		free(pins->pins[i].ack.ports);
+		free(pins->pins[i].detour);
 	}
 	free(pins->pins);
 	free(pins->of);
@@ -307,4 +337,24 @@ route_pinned_egress(const struct route_pins *pins, uint32_t node, uint32_t flow,
 	if (pins == NULL || flow >= pins->nflows)
 		return -1;
 	return route_pin_egress(pins->of[flow], pins->topo, node, reverse);
+}
+
+const struct route_pin *
+route_pin_rehash(const struct route_pins *pins, uint32_t flow)
+{
+	const struct route_pin *pin = pins != NULL && flow < pins->nflows ? pins->of[flow] : NULL;
+
+	return pin != NULL && pin->rehash ? pin : NULL;
+}
+
+int
+route_pin_detour(const struct route_pin *pin, const struct topo *topo, uint32_t node, const uint8_t *left, uint32_t count)
+{
+	for (uint32_t i = 0; i < pin->ndetours; i++) {
+		const struct topo_port *port = &topo->ports[pin->detour[i]];
+
+		if (port->node == node && memchr(left, port->index, count) != NULL)
+			return port->index;
+	}
+	return -1;
 }

@@ -22,6 +22,9 @@ struct route_pin {
 	uint32_t src_node, dst_node;
 	uint16_t sport, dport; /* 0: any */
 	struct route_pin_path data, ack;
+	bool rehash;      /* it holds only where all ports of equal cost are left; else by hash, but for data by: */
+	uint32_t *detour; /* [ndetours] global ports, the first of a switch's that is left */
+	uint32_t ndetours;
 };
 
 struct route_pins {
@@ -63,3 +66,9 @@ int route_pin_egress(const struct route_pin *pin, const struct topo *topo, uint3
 
 /* The same for flow number flow of the attached table. pins may be NULL. */
 int route_pinned_egress(const struct route_pins *pins, uint32_t node, uint32_t flow, bool reverse);
+
+/* @return the pin of such a flow where it is one that does not hold beside links that are down, or NULL */
+const struct route_pin *route_pin_rehash(const struct route_pins *pins, uint32_t flow);
+/* @return the first of a pin's detours at a node that is one of count ports left, or -1 */
+int route_pin_detour(const struct route_pin *pin, const struct topo *topo, uint32_t node, const uint8_t *left,
+		     uint32_t count);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/cfg/cfg.h"
+#include "common/minmax.h"
 #include "common/outfile.h"
 #include "common/units.h"
 #include "common/wire/collective.h"
@@ -202,30 +203,114 @@ is_pinned(const struct evidence *ev, uint32_t flow, bool is_known)
 	return false;
 }
 
-/* Is a port an end of a link that is down in the twin? */
-static bool
-is_down(const struct twin_model *model, uint32_t port)
+/* When the first link of the twin goes down; UINT64_MAX: none does. */
+static uint64_t
+cut_ps(const struct twin_model *model)
 {
-	bool down = false;
+	uint64_t first_ps = UINT64_MAX;
 
 	for (uint32_t i = 0; i < model->nfaults; i++)
-		down |= strcmp(model->faults[i].kind->fault, TWIN_LINK_DOWN) == 0 &&
-			(model->faults[i].place == port || model->ev->ports[port].peer == model->faults[i].place);
-	return down;
+		if (strcmp(model->faults[i].kind->fault, TWIN_LINK_DOWN) == 0)
+			first_ps = min_u64(first_ps, model->faults[i].start_ps);
+	return first_ps;
+}
+
+/* When a flow's first step began, of no schedule: 0. */
+static uint64_t
+began_ps(const struct run *run, uint32_t flow)
+{
+	uint64_t first_ps = UINT64_MAX;
+
+	for (uint32_t s = 0; s < run->nsteps; s++)
+		if (run->steps[s].flow == flow && run->steps[s].started)
+			first_ps = min_u64(first_ps, run->steps[s].start_ps);
+	return first_ps != UINT64_MAX ? first_ps : 0;
+}
+
+/* The times at which ports counted a flow, beside a link that goes down. */
+struct rerouted {
+	const struct evidence *ev;
+	uint32_t flow;
+	uint64_t began_ps, cut_ps;
+};
+
+static bool
+is_announced(const struct rerouted *of, uint32_t port)
+{
+	const struct ev_flow *flow = &of->ev->flows[of->flow];
+
+	for (uint32_t h = flow->first_hop; h < flow->first_hop + flow->nhops; h++)
+		if (of->ev->hops[h] == port)
+			return true;
+	return false;
+}
+
+/* Did a port count packets of the flow in an epoch that ends after a time, and that began after another? */
+static bool
+was_counted(const struct rerouted *of, uint32_t port, uint64_t from_ps, uint64_t to_ps)
+{
+	const struct evidence *ev = of->ev;
+
+	for (uint32_t e = ev->ports[port].first_epoch; e < ev->ports[port].first_epoch + ev->ports[port].nepochs; e++) {
+		const struct ev_epoch *epoch = &ev->epochs[e];
+
+		if (epoch->to_ps <= to_ps || max_u64(epoch->from_ps, of->began_ps) < from_ps)
+			continue;
+		for (uint32_t i = epoch->first_flow; i < epoch->first_flow + epoch->nflows; i++)
+			if (ev->flow_of_row[i] == of->flow && EV_AT(ev->flow_rows, struct rec_flow_row, i)->packets != 0)
+				return true;
+	}
+	return false;
+}
+
+/* An announced port has the flow's packets of before the cut, too; others have none of these. */
+static bool
+surely_after(const struct rerouted *of, uint32_t port)
+{
+	return was_counted(of, port, is_announced(of, port) ? of->cut_ps : 0, of->cut_ps);
 }
 
 /*
- * Can a path be pinned? Where it leads away from the sender by a link that is down, a switch takes another port of equal
- * cost; beyond the middle of the path there is none, and routes have to avoid the switch before.
+ * Did a port send packets of the flow after the cut? An epoch with both times is of its announced path before; the flow
+ * stayed there if no other port of the switch counted it later.
  */
 static bool
-can_pin(const struct twin_model *model, const uint32_t *ports, uint32_t hops)
+sent_after(const struct rerouted *of, uint32_t port)
 {
-	bool can = hops != 0;
+	const struct ev_flow *flow = &of->ev->flows[of->flow];
+	bool elsewhere = false;
 
-	for (uint32_t h = (hops + 1) / 2; h < hops; h++)
-		can &= !is_down(model, ports[h]);
-	return can;
+	if (surely_after(of, port))
+		return true;
+	for (uint32_t s = flow->first_seen; s < flow->first_seen + flow->nseen; s++)
+		elsewhere |= of->ev->ports[of->ev->seen[s]].node == of->ev->ports[port].node &&
+			     surely_after(of, of->ev->seen[s]);
+	return !elsewhere && was_counted(of, port, 0, of->cut_ps);
+}
+
+/*
+ * A switch that has fewer ports of equal cost left chooses anew for every flow: the ports that counted the flow since
+ * then; where none did, the twin's own hash.
+ */
+static void
+write_detour(const struct twin_model *model, uint32_t flow, FILE *to)
+{
+	const struct evidence *ev = model->ev;
+	const struct ev_flow *of = &ev->flows[flow];
+	const struct rerouted rerouted = { ev, flow, began_ps(model->run, flow), cut_ps(model) };
+	const char *before = " detour = [ ";
+	char name[TWIN_NAME];
+
+	if (rerouted.cut_ps == UINT64_MAX)
+		return;
+	fputs(" rehash = true;", to);
+	for (uint32_t s = of->first_seen; s < of->first_seen + of->nseen; s++) {
+		if (ev->nodes[ev->ports[ev->seen[s]].node].host || !sent_after(&rerouted, ev->seen[s]))
+			continue;
+		fprintf(to, "%s\"%s\"", before, evidence_port_name(ev, ev->seen[s], name));
+		before = ", ";
+	}
+	fputs(before[0] == ',' ? " ];" : "", to);
 }
 
 /* Announced paths of scheduled flows, and those that foreign ones were seen on. */
@@ -239,14 +324,13 @@ write_paths(const struct twin_model *model, FILE *to)
 	for (uint32_t f = 0; f < ev->nflows; f++) {
 		const struct ev_flow *flow = &ev->flows[f];
 
-		bool data = can_pin(model, &ev->hops[flow->first_hop], flow->nhops);
-		bool ack = can_pin(model, &ev->hops[flow->first_hop + flow->nhops], flow->nback);
-
-		if (!flow->collective || (!data && !ack) || evidence_is_sprayed(ev, f) || is_pinned(ev, f, true))
+		if (!flow->collective || flow->nhops + flow->nback == 0 || evidence_is_sprayed(ev, f) ||
+		    is_pinned(ev, f, true))
 			continue;
 		write_pin(ev, flow, &before, to);
-		write_hops(ev, "data", &ev->hops[flow->first_hop], data ? flow->nhops : 0, to);
-		write_hops(ev, "ack", &ev->hops[flow->first_hop + flow->nhops], ack ? flow->nback : 0, to);
+		write_hops(ev, "data", &ev->hops[flow->first_hop], flow->nhops, to);
+		write_hops(ev, "ack", &ev->hops[flow->first_hop + flow->nhops], flow->nback, to);
+		write_detour(model, f, to);
 		fputs(" }", to);
 	}
 	for (uint32_t i = 0; i < model->nflows; i++) {
@@ -256,6 +340,7 @@ write_paths(const struct twin_model *model, FILE *to)
 			continue;
 		write_pin(ev, &ev->flows[flow->flow], &before, to);
 		write_hops(ev, "data", flow->path, flow->hops, to);
+		write_detour(model, flow->flow, to);
 		fputs(" }", to);
 	}
 	fputs("\n);\n\n", to);

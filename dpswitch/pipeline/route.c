@@ -386,6 +386,31 @@ look_up_forced(const struct sw *sw, const struct flow *flow, bool reverse, struc
 	return true;
 }
 
+/* By a pin that holds while all ports of equal cost are left. @return whether they are not, and that decides */
+static bool
+look_up_detour(const struct sw *sw, uint32_t flow_id, const struct flow *flow, bool reverse, struct switch_lookup *lookup)
+{
+	const struct route_pin *pin = route_pin_rehash(sw->config->pins, flow_id);
+	uint32_t dst = reverse ? flow->src_node : flow->dst_node, count, healthy;
+	uint16_t dst_nic = reverse ? flow->src_nic : flow->dst_nic;
+	const uint8_t *hops;
+	int detour;
+
+	if (pin == NULL)
+		return false;
+	healthy = route_next_hops(sw->config->healthy_routes, sw->node.id, dst, dst_nic, &hops);
+	count = route_next_hops(sw->config->routes, sw->node.id, dst, dst_nic, &hops);
+	count = usable_hops(sw, hops, count, lookup->members);
+	if (count == healthy)
+		return false;
+	detour = reverse ? -1 : route_pin_detour(pin, sw->config->topo, sw->node.id, lookup->members, count);
+	if (detour >= 0)
+		take(lookup, (uint8_t)detour);
+	else
+		look_up_routes(sw, flow, reverse, -1, lookup);
+	return true;
+}
+
 void
 switch_lookup(const struct sw *sw, uint32_t flow_id, const struct flow *flow, bool reverse, struct switch_lookup *lookup)
 {
@@ -393,6 +418,8 @@ switch_lookup(const struct sw *sw, uint32_t flow_id, const struct flow *flow, bo
 
 	lookup->is_forced = lookup->is_pinned = lookup->is_pulled = false;
 	if (sw->routes.forced != NULL && look_up_forced(sw, flow, reverse, lookup))
+		return;
+	if (look_up_detour(sw, flow_id, flow, reverse, lookup))
 		return;
 	pinned = route_pinned_egress(sw->config->pins, sw->node.id, flow_id, reverse);
 	if (pinned >= 0 && !sw->ports[pinned].egress.tx->down) {

@@ -76,6 +76,8 @@ wrong_pins_are_refused(void **state)
 		       "leads to b; the last port must lead to h1");
 	assert_refused("{ src = \"h0\"; dst = \"h1\"; ack = [ \"" B_A "\" ]; }",
 		       "leads to a; the last port must lead to h0");
+	assert_refused("{ src = \"h0\"; dst = \"h1\"; detour = [ \"" B_A "\" ]; }", "without rehash it is never taken");
+	assert_refused("{ src = \"h0\"; dst = \"h1\"; rehash = true; detour = [ \"h0:1\" ]; }", "is no switch:port");
 }
 
 static void
@@ -168,6 +170,34 @@ flows_are_pinned_by_their_ends(void **state)
 }
 
 static void
+a_detour_is_taken_where_it_is_left(void **state)
+{
+	const uint8_t all[] = { 0, 1, 2 }, few[] = { 0, 2 };
+	struct flow flows[] = { { .src_node = 0, .dst_node = 1 }, { .src_node = 1, .dst_node = 0, .dst_nic = 1 } };
+	struct flow_table table = { .flows = flows, .count = 2 };
+	const struct route_pin *found;
+	struct err err = { "" };
+	struct pinned p;
+
+	(void)state;
+	assert_int_equal(pin(&p,
+			     "{ src = \"h0\"; dst = \"h1\"; rehash = true; detour = [ \"" B_H1 "\", \"" A_H0 "\", \"" B_A
+			     "\" ]; }, { src = \"h1\"; dst = \"h0\"; data = [ \"" B_H0 "\" ]; }",
+			     &err),
+			 0);
+	assert_int_equal(route_pins_attach(p.pins, &table, never_quiet, NULL, &err), 0);
+	found = route_pin_rehash(p.pins, 0);
+	assert_non_null(found);
+	assert_null(route_pin_rehash(p.pins, 1));
+	assert_null(route_pin_rehash(p.pins, 2));
+	assert_null(route_pin_rehash(NULL, 0));
+	assert_int_equal(route_pin_detour(found, p.topo, topo_find(p.topo, "b"), all, 3), 1);
+	assert_int_equal(route_pin_detour(found, p.topo, topo_find(p.topo, "b"), few, 2), 2);
+	assert_int_equal(route_pin_detour(found, p.topo, topo_find(p.topo, "b"), few, 1), -1);
+	unpin(&p);
+}
+
+static void
 no_memory_is_an_error(void **state)
 {
 	struct flow flows[1] = { { .src_node = 0, .dst_node = 1 } };
@@ -177,7 +207,7 @@ no_memory_is_an_error(void **state)
 	uint32_t refused = 0;
 
 	(void)state;
-	assert_int_equal(pin(&p, "{ src = \"h0\"; dst = \"h1\"; data = [ \"" B_H1 "\" ]; }", &err), 0);
+	assert_int_equal(pin(&p, "{ src = \"h0\"; dst = \"h1\"; data = [ \"" B_H1 "\" ]; rehash = true; }", &err), 0);
 	FOR_EACH_REFUSED(nth)
 	{
 		struct route_pins *pins = NULL;
@@ -201,9 +231,8 @@ no_memory_is_an_error(void **state)
 UNIT_TEST(pins)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(wrong_pins_are_refused),
-		cmocka_unit_test(a_second_pin_of_a_flow_is_refused),
-		cmocka_unit_test(flows_are_pinned_by_their_ends),
+		cmocka_unit_test(wrong_pins_are_refused),         cmocka_unit_test(a_second_pin_of_a_flow_is_refused),
+		cmocka_unit_test(flows_are_pinned_by_their_ends), cmocka_unit_test(a_detour_is_taken_where_it_is_left),
 		cmocka_unit_test(no_memory_is_an_error),
 	};
 
