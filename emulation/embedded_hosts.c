@@ -118,7 +118,7 @@ embedded_hosts_sum(const struct emulation *emulation, struct embedded_counters *
 	for (uint32_t h = 0; h < topo->nhosts; h++) {
 		struct embedded_counters one;
 
-		if (emulation->scenario->hosts[topo->hosts[h]] != NULL)
+		if (emulation->scenario->hosts[topo->hosts[h]] != NULL || partition_is_remote(emulation, topo->hosts[h]))
 			continue;
 		embedded_sum(emulation->hosts[topo->hosts[h]], &one);
 		sum->retransmits += one.retransmits;

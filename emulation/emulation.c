@@ -481,13 +481,26 @@ make_host(struct emulation *emulation, uint32_t id, struct err *err)
 	return emulation->engines[id] != NULL ? 0 : -errno;
 }
 
+/* A switch of another partition is made, so that all partitions refuse the same settings, and makes room for the next. */
 static int
 make_switch(struct emulation *emulation, uint32_t id, struct err *err)
 {
-	emulation->switches[id] = switch_create(&emulation->switch_config, id, err);
-	if (emulation->switches[id] == NULL)
+	struct sw *sw = switch_create(&emulation->switch_config, id, err);
+	struct node *node;
+
+	if (sw == NULL)
 		return -errno;
-	fabric_attach(emulation->fabric, &emulation->switches[id]->node);
+	node = &sw->node;
+	emulation->largest_buffer_bytes = max_u64(emulation->largest_buffer_bytes, sw->account.buffer_bytes);
+	if (partition_is_remote(emulation, id)) {
+		node_destroy(node);
+		node = still_node_create(emulation->scenario->topo, &emulation->scenario->plan->flows, id);
+	} else {
+		emulation->switches[id] = sw;
+	}
+	if (node == NULL)
+		return err_set(err, -ENOMEM, "out of memory for switch %s", emulation->scenario->topo->nodes[id].name);
+	fabric_attach(emulation->fabric, node);
 	return 0;
 }
 

@@ -56,11 +56,12 @@ struct emulation {
 	struct sertables sertables;
 	struct switch_config switch_config;
 	struct fabric *fabric;
-	struct sw **switches;                 /* [nnodes] NULL for hosts */
+	struct sw **switches;                 /* [nnodes] NULL for hosts, and where another partition has the node */
 	struct node **hosts;                  /* [nnodes] NULL for switches */
 	const struct host_driver **driver_of; /* [nnodes] NULL for switches */
 	struct step_engine **engines;         /* [nnodes] NULL for switches */
 	struct recbuf **records;              /* [nnodes] of the nodes, in order */
+	uint64_t largest_buffer_bytes;        /* of all switches, those of other partitions, too */
 	struct attached_services services;
 	struct embedded_shared *shared; /* of embedded hosts */
 	struct exporter *exporter;

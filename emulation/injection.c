@@ -43,6 +43,8 @@ held_ps_at(void *ctx, uint32_t port)
 	const struct port_truth *truth = emulation_truth_of(emulation, at->node, at->index);
 	uint64_t held_ps = 0;
 
+	if (partition_is_remote(emulation, at->node))
+		return 0; /* its partition sees it */
 	if (truth == NULL)
 		return FAULT_UNSEEN;
 	for (uint32_t slot = 0; slot < truth->flows->count; slot++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A fabric that several programs run, each a partition of its nodes: the emulation's view of it. Every program builds
- * all nodes and applies all faults; nodes of other partitions stand still. The composition root provides the rest
+ * its own nodes and applies all faults; nodes of other partitions stand still. The composition root provides the rest
  * (emulation/partition), because it uses sockets.
  */
 #pragma once

@@ -110,7 +110,7 @@ has_pfc(const struct preflight *c, uint32_t flow)
 		return true;
 	for (uint32_t h = 0; h < path.hops && !has; h++) {
 		const struct topo_port *ingress = &c->sc->topo->ports[c->sc->topo->ports[path.ports[h]].peer_port];
-		const struct sw *sw = c->emulation->switches[ingress->node];
+		const struct sw *sw = c->switches[ingress->node];
 
 		has = sw != NULL && (account_configured(sw, ingress->index) >>
 					     switch_class_of(sw, ingress->index, &c->sc->plan->flows.flows[flow]) &
@@ -205,7 +205,7 @@ remedy_group(const struct preflight *c, struct preflight_finding *f, uint32_t po
 	const struct buffer_row_params *row = NULL;
 	char path[CFG_WHERE_PATH];
 
-	if (c->emulation->switches[at->node]->account.pools == NULL || buffer_row_of(&settings->groups, prio) != NULL)
+	if (c->switches[at->node]->account.pools == NULL || buffer_row_of(&settings->groups, prio) != NULL)
 		return;
 	for (uint16_t i = 0; row == NULL && i < node->nports; i++)
 		row = buffer_row_of(&switch_settings_at(&c->sc->switches, c->sc->topo, node->first_port + i)->groups, prio);
@@ -261,7 +261,7 @@ lacking_at(const struct preflight *c, uint32_t port)
 {
 	const struct topo_port *at = &c->sc->topo->ports[port];
 
-	return c->sc->mtu_frame_bytes - c->emulation->switches[at->node]->rules[at->index].max_wire_bytes;
+	return c->sc->mtu_frame_bytes - c->switches[at->node]->rules[at->index].max_wire_bytes;
 }
 
 static void
@@ -310,7 +310,7 @@ report_map(struct preflight *c, const struct unfit *unfit, bool lost)
 {
 	const struct topo_port *at = &c->sc->topo->ports[unfit->port];
 	const struct flow *flow = &c->sc->plan->flows.flows[unfit->flow];
-	uint8_t class = switch_class_of(c->emulation->switches[at->node], at->index, flow);
+	uint8_t class = switch_class_of(c->switches[at->node], at->index, flow);
 	char port[64], more[PREFLIGHT_MORE];
 	struct preflight_finding *f;
 
@@ -345,7 +345,7 @@ static void
 look_at_class(struct unfits *unfits, const struct preflight *c, uint32_t port, uint32_t flow, uint8_t before)
 {
 	const struct topo_port *at = &c->sc->topo->ports[port];
-	const struct sw *sw = c->emulation->switches[at->node];
+	const struct sw *sw = c->switches[at->node];
 	uint8_t prio = c->sc->plan->flows.flows[flow].prio;
 	uint8_t class = switch_class_of(sw, at->index, &c->sc->plan->flows.flows[flow]);
 	struct err err = { "" };
@@ -364,7 +364,7 @@ static void
 look_at_mtu(struct unfits *unfits, const struct preflight *c, uint32_t port, uint32_t flow)
 {
 	const struct topo_port *at = &c->sc->topo->ports[port];
-	const struct sw *sw = c->emulation->switches[at->node];
+	const struct sw *sw = c->switches[at->node];
 
 	if (sw != NULL && c->sc->mtu_frame_bytes > sw->rules[at->index].max_wire_bytes)
 		note_unfit(&unfits->of[UNFIT_MTU], port, flow);
@@ -378,7 +378,7 @@ follow(struct unfits *unfits, const struct preflight *c, const struct route_path
 
 	for (uint32_t h = 0; h < path->hops; h++) {
 		uint32_t ingress = c->sc->topo->ports[path->ports[h]].peer_port;
-		const struct sw *sw = c->emulation->switches[c->sc->topo->ports[ingress].node];
+		const struct sw *sw = c->switches[c->sc->topo->ports[ingress].node];
 
 		look_at_mtu(unfits, c, path->ports[h], flow);
 		look_at_mtu(unfits, c, ingress, flow);
@@ -587,13 +587,45 @@ static int (*const checks[])(struct preflight *c) = {
 	check_ports,   check_circles,      check_oversubscription, check_watchdog,  check_cnps,
 };
 
+/* @param switches  of all_switches(); may be NULL */
+static void
+release_switches(const struct emulation *emulation, struct sw **switches)
+{
+	for (uint32_t i = 0; switches != NULL && i < emulation->scenario->topo->nnodes; i++)
+		if (switches[i] != NULL && switches[i] != emulation->switches[i])
+			node_destroy(&switches[i]->node);
+	free(switches);
+}
+
+/* Those that another partition runs are made for the checks. @return [nnodes]; NULL: out of memory */
+static struct sw **
+all_switches(const struct emulation *emulation)
+{
+	const struct topo *topo = emulation->scenario->topo;
+	struct sw **switches = calloc(topo->nnodes, sizeof(*switches));
+	struct err err = { "" };
+	bool all = switches != NULL;
+
+	for (uint32_t i = 0; all && i < topo->nnodes; i++) {
+		switches[i] = emulation->switches[i];
+		if (topo->nodes[i].kind == TOPO_SWITCH && switches[i] == NULL)
+			switches[i] = switch_create(&emulation->switch_config, i, &err);
+		all = topo->nodes[i].kind != TOPO_SWITCH || switches[i] != NULL;
+	}
+	if (all)
+		return switches;
+	release_switches(emulation, switches);
+	return NULL;
+}
+
 int
 preflight(const struct emulation *emulation, struct preflight_finding *findings)
 {
-	struct preflight c = { .emulation = emulation, .sc = emulation->scenario, .findings = findings };
-	int ret = 0;
+	struct preflight c = { .sc = emulation->scenario, .switches = all_switches(emulation), .findings = findings };
+	int ret = c.switches != NULL ? 0 : -ENOMEM;
 
 	for (size_t i = 0; ret == 0 && i < ARRAY_LEN(checks); i++)
 		ret = checks[i](&c);
+	release_switches(emulation, c.switches);
 	return ret < 0 ? ret : c.count;
 }

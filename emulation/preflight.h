@@ -27,8 +27,8 @@ struct preflight_finding {
 
 /* Of one configuration, while its checks run. */
 struct preflight {
-	const struct emulation *emulation;
 	const struct scenario *sc;
+	struct sw **switches;               /* [topo->nnodes] NULL for hosts */
 	struct preflight_finding *findings; /* [PREFLIGHT_FINDINGS] */
 	int count;
 };

@@ -240,7 +240,7 @@ report_pfc(struct preflight *c, const struct crowded *all, bool inert)
 {
 	const struct marking *best = &all->best;
 	const struct topo_port *at = &c->sc->topo->ports[best->port];
-	const struct sw *sw = c->emulation->switches[at->node];
+	const struct sw *sw = c->switches[at->node];
 	char port[64];
 	struct preflight_finding *f;
 
@@ -276,7 +276,7 @@ report_limit(struct preflight *c, const struct crowded *all, bool inert)
 static void
 report_window(struct preflight *c, const struct crowded *all, bool inert)
 {
-	const struct egress *egress = &c->emulation->switches[c->sc->topo->ports[all->in_flight_port].node]
+	const struct egress *egress = &c->switches[c->sc->topo->ports[all->in_flight_port].node]
 					       ->ports[c->sc->topo->ports[all->in_flight_port].index]
 					       .egress;
 	char port[64];
@@ -307,7 +307,7 @@ preflight_ecn(struct preflight *c)
 	if (loads == NULL)
 		return -ENOMEM;
 	for (uint32_t p = 0; p < topo->nports; p++) {
-		const struct sw *sw = c->emulation->switches[topo->ports[p].node];
+		const struct sw *sw = c->switches[topo->ports[p].node];
 		uint32_t busy = sw != NULL ? crowd(topo, p, loads[p].busy) : 0;
 		struct marking m;
 
@@ -362,7 +362,7 @@ preflight_headroom(struct preflight *c)
 	size_t index = 0;
 
 	for (uint32_t p = 0; p < topo->nports; p++) {
-		const struct sw *sw = c->emulation->switches[topo->ports[p].node];
+		const struct sw *sw = c->switches[topo->ports[p].node];
 		const struct switch_pfc_params *pfc = &switch_settings_at(&c->sc->switches, topo, p)->pfc;
 		uint64_t row, needed;
 		struct err err = { "" };
@@ -410,7 +410,7 @@ preflight_buffer(struct preflight *c)
 
 	for (uint32_t n = 0; n < topo->nnodes; n++) {
 		const struct switch_params *own = &switch_settings_of(&c->sc->switches, n)->params;
-		const struct sw *sw = c->emulation->switches[n];
+		const struct sw *sw = c->switches[n];
 
 		if (sw == NULL || sw->account.pools != NULL || !own->is_chips ||
 		    sw->account.buffer_bytes == own->buffer_bytes)
@@ -629,7 +629,7 @@ preflight_pools(struct preflight *c)
 	struct short_switch shared = { .count = 0 }, buffer = { .count = 0 };
 
 	for (uint32_t p = 0; p < topo->nports; p++) {
-		const struct sw *sw = c->emulation->switches[topo->ports[p].node];
+		const struct sw *sw = c->switches[topo->ports[p].node];
 		uint16_t index = topo->ports[p].index;
 		const struct switch_settings *settings;
 		uint8_t lossless;
@@ -651,8 +651,8 @@ preflight_pools(struct preflight *c)
 	}
 	report_short(c, &headroom, &queue);
 	for (uint32_t n = 0; n < topo->nnodes; n++)
-		if (c->emulation->switches[n] != NULL && c->emulation->switches[n]->account.pools != NULL)
-			look_at_pools(c, c->emulation->switches[n], &shared, &buffer);
+		if (c->switches[n] != NULL && c->switches[n]->account.pools != NULL)
+			look_at_pools(c, c->switches[n], &shared, &buffer);
 	report_pools(c, &shared, &buffer);
 	return 0;
 }

@@ -117,6 +117,134 @@ fabric_attach(struct fabric *fabric, struct node *node)
 		node->ops->attached(node);
 }
 
+struct still {
+	struct node node;
+	uint8_t storms[]; /* [node.nports] bit p: a storm of class p */
+};
+
+static uint64_t
+still_dropped(const struct node *node, uint16_t port, enum rec_drop reason)
+{
+	(void)node;
+	(void)port;
+	(void)reason;
+	return 0;
+}
+
+static void
+still_storm(struct node *node, uint16_t port, uint8_t prio, bool on, uint64_t now_ps, uint64_t interval_ps)
+{
+	uint8_t *storms = &((struct still *)node)->storms[port], bit = (uint8_t)(1u << prio);
+
+	(void)now_ps;
+	(void)interval_ps;
+	*storms = on ? *storms | bit : *storms & (uint8_t)~bit;
+}
+
+static uint8_t
+still_pausing(const struct node *node, uint16_t port)
+{
+	return ((const struct still *)node)->storms[port];
+}
+
+static void
+still_routes_changed(struct node *node)
+{
+	node->count.route_changes += node->topo->nodes[node->id].kind == TOPO_SWITCH;
+}
+
+static void
+still_link_changed(struct node *node, uint16_t port, uint8_t held, uint64_t now_ps)
+{
+	(void)port;
+	(void)held;
+	(void)now_ps;
+	still_routes_changed(node);
+}
+
+static void
+still_expect_work(struct node *node, bool expected)
+{
+	if (node->status != NODE_QP_ERROR)
+		node->status = expected ? NODE_RUNNING : NODE_PASSIVE;
+}
+
+static void
+still_fail_nic(struct node *node, uint16_t port, uint8_t failure, bool on)
+{
+	(void)node;
+	(void)port;
+	(void)failure;
+	(void)on;
+}
+
+static void
+still_slow_nic(struct node *node, uint16_t port, enum nic_dma_cause cause, const struct nic_dma *dma)
+{
+	(void)node;
+	(void)port;
+	(void)cause;
+	(void)dma;
+}
+
+static void
+still_freeze(struct node *node, bool on, uint64_t now_ps)
+{
+	(void)node;
+	(void)on;
+	(void)now_ps;
+}
+
+static uint64_t
+still_nic_faulty(const struct node *node, uint16_t port)
+{
+	(void)node;
+	(void)port;
+	return 0;
+}
+
+static void
+still_destroy(struct node *node)
+{
+	recbuf_fini(&node->records);
+	free(node);
+}
+
+static const struct node_ops still_ops = {
+	.dropped = still_dropped,
+	.storm = still_storm,
+	.pausing = still_pausing,
+	.link_changed = still_link_changed,
+	.routes_changed = still_routes_changed,
+	.expect_work = still_expect_work,
+	.fail_nic = still_fail_nic,
+	.slow_nic = still_slow_nic,
+	.freeze = still_freeze,
+	.nic_faulty = still_nic_faulty,
+	.destroy = still_destroy,
+};
+
+struct node *
+still_node_create(const struct topo *topo, const struct flow_table *flows, uint32_t id)
+{
+	uint16_t nports = topo->nodes[id].nports;
+	struct still *still = calloc(1, sizeof(*still) + nports * sizeof(still->storms[0]));
+
+	if (still == NULL)
+		return NULL;
+	still->node = (struct node){
+		.ops = &still_ops,
+		.id = id,
+		.nports = nports,
+		.topo = topo,
+		.flows = flows,
+		.status = NODE_PASSIVE,
+		.digest = topo->nodes[id].kind == TOPO_HOST ? DIGEST_INIT : 0,
+	};
+	recbuf_init(&still->node.records, id);
+	return &still->node;
+}
+
 /* The earliest time at which one of a group's nodes has something to do, or next_ps; exact only when past the window. */
 static uint64_t
 group_next_ps(const struct fabric *fabric, const uint32_t *nodes, uint32_t count, uint64_t next_ps)

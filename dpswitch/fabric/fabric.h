@@ -220,6 +220,14 @@ void fabric_destroy(struct fabric *fabric);
 void fabric_attach(struct fabric *fabric, struct node *node);
 
 /*
+ * A node that another program runs. It has no ports, queues or QPs: what that program reports of it is put into its
+ * counters, records and status. Of faults it knows storms, as classes that its ports hold, and that routes have changed.
+ * No window runs it, and what it holds is not asked for. node_destroy() unmakes it.
+ * @return NULL: out of memory
+ */
+struct node *still_node_create(const struct topo *topo, const struct flow_table *flows, uint32_t id);
+
+/*
  * Divides the nodes over the lcores: a switch with the hosts below it goes to one. In virtual time an lcore that is
  * through with its own helps the others. Call after attaching all nodes.
  */

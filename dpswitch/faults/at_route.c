@@ -50,15 +50,19 @@ static uint64_t
 fault_at_route_affected(const void *params, const struct fault_env *env)
 {
 	const struct fault_at_route *fault = params;
+	const struct sw *sw = fault_switch(env, fault->sw_id);
 
-	return switch_fault_uses(switch_of(env->fabric->nodes[fault->sw_id]), fault->dst_id);
+	return sw != NULL ? switch_fault_uses(sw, fault->dst_id) : 0;
 }
 
 /* The switch drops packets for the host, or does so no longer. */
 static void
 fault_at_route_deny(const struct fault_at_route *fault, const struct fault_env *env, enum rec_drop reason, bool on)
 {
-	switch_deny(switch_of(env->fabric->nodes[fault->sw_id]), fault->dst_id, on ? (uint8_t)reason : 0);
+	struct sw *sw = fault_switch_reroutes(env, fault->sw_id);
+
+	if (sw != NULL)
+		switch_deny(sw, fault->dst_id, on ? (uint8_t)reason : 0);
 }
 
 /* A switch that silently loses everything for one host. */

@@ -51,17 +51,20 @@ set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
 {
 	const struct ecmp_imbalance *fault = params;
 	const struct topo_port *port = &env->topo->ports[fault->at.port_id];
+	struct sw *sw = fault_switch_reroutes(env, port->node);
 
 	(void)now_ps;
-	switch_pull(switch_of(env->fabric->nodes[port->node]), port->index, on ? fault->share : 0);
+	if (sw != NULL)
+		switch_pull(sw, port->index, on ? fault->share : 0);
 }
 
 static uint64_t
 affected(const void *params, const struct fault_env *env)
 {
 	const struct topo_port *port = &env->topo->ports[((const struct fault_at_port *)params)->port_id];
+	const struct sw *sw = fault_switch(env, port->node);
 
-	return switch_pulled(switch_of(env->fabric->nodes[port->node]), port->index);
+	return sw != NULL ? switch_pulled(sw, port->index) : 0;
 }
 
 static const char *const truth_keys[] = { "share", NULL };

@@ -7,6 +7,7 @@
 
 #include "common/array.h"
 #include "common/units.h"
+#include "dpswitch/pipeline/switch.h"
 
 static int
 check_times(const struct fault *fault, struct err *err)
@@ -316,6 +317,22 @@ fault_idle(const struct fault *fault)
 	if (!fault->acted)
 		return fault->ops->idle;
 	return fault->ops->powerless != NULL ? fault->ops->powerless(fault->params) : NULL;
+}
+
+struct sw *
+fault_switch(const struct fault_env *env, uint32_t node)
+{
+	return fabric_is_remote(env->fabric, node) ? NULL : switch_of(env->fabric->nodes[node]);
+}
+
+struct sw *
+fault_switch_reroutes(const struct fault_env *env, uint32_t node)
+{
+	struct sw *sw = fault_switch(env, node);
+
+	if (sw == NULL)
+		env->fabric->nodes[node]->ops->routes_changed(env->fabric->nodes[node]);
+	return sw;
 }
 
 int

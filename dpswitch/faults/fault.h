@@ -36,6 +36,13 @@ struct fault_env {
 	uint64_t (*agent_deaths)(void *run, uint32_t node);
 };
 
+struct sw;
+
+/* The switch of a node; NULL: another program runs it, and the fault acts there. */
+struct sw *fault_switch(const struct fault_env *env, uint32_t node);
+/* The same for a fault that changes its routes: packets that it sends may overtake others here, too. */
+struct sw *fault_switch_reroutes(const struct fault_env *env, uint32_t node);
+
 /* What hosts are going to send. */
 struct fault_work {
 	const struct flow_table *flows;

@@ -96,9 +96,11 @@ static void
 set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
 {
 	const struct fib_corruption *fault = params;
+	struct sw *sw = fault_switch(env, fault->sw_id);
 
 	(void)now_ps;
-	switch_set_fib_fault(switch_of(env->fabric->nodes[fault->sw_id]), &fault->fib, on);
+	if (sw != NULL)
+		switch_set_fib_fault(sw, &fault->fib, on);
 }
 
 static void
@@ -116,8 +118,9 @@ static uint64_t
 affected(const void *params, const struct fault_env *env)
 {
 	const struct fib_corruption *fault = params;
+	const struct sw *sw = fault_switch(env, fault->sw_id);
 
-	return switch_fib_losses(switch_of(env->fabric->nodes[fault->sw_id]), &fault->fib);
+	return sw != NULL ? switch_fib_losses(sw, &fault->fib) : 0;
 }
 
 static const char *const truth_keys[] = { "in", "out", "src", "dst", "share", NULL };

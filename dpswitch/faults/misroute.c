@@ -52,10 +52,11 @@ set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
 {
 	const struct misroute *fault = params;
 	const struct topo_port *port = &env->topo->ports[fault->port_id];
+	struct sw *sw = fault_switch_reroutes(env, port->node);
 
 	(void)now_ps;
-	switch_set_override(switch_of(env->fabric->nodes[port->node]), fault->dst_id,
-			    on ? (uint8_t)port->index : SWITCH_EGRESS_NONE);
+	if (sw != NULL)
+		switch_set_override(sw, fault->dst_id, on ? (uint8_t)port->index : SWITCH_EGRESS_NONE);
 }
 
 static void
@@ -68,8 +69,9 @@ static uint64_t
 affected(const void *params, const struct fault_env *env)
 {
 	const struct misroute *fault = params;
+	const struct sw *sw = fault_switch(env, env->topo->ports[fault->port_id].node);
 
-	return switch_fault_uses(switch_of(env->fabric->nodes[env->topo->ports[fault->port_id].node]), fault->dst_id);
+	return sw != NULL ? switch_fault_uses(sw, fault->dst_id) : 0;
 }
 
 const struct fault_ops fault_misroute = {

@@ -53,9 +53,11 @@ set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
 	const struct account_short how = { .classes = UINT8_MAX,
 					   .silent = fault->pfc ? 0 : UINT8_MAX,
 					   .headroom_bytes = fault->headroom_bytes };
+	struct sw *sw = fault_switch(env, port->node);
 
 	(void)now_ps;
-	switch_misconfigure(switch_of(env->fabric->nodes[port->node]), port->index, on ? &how : NULL);
+	if (sw != NULL)
+		switch_misconfigure(sw, port->index, on ? &how : NULL);
 }
 
 static uint64_t

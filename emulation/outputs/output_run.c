@@ -57,12 +57,14 @@ drops_json(const struct emulation *emulation)
 	uint64_t packets[REC_DROP_REASONS] = { 0 };
 	json_t *drops = json_object();
 
-	for (uint32_t i = 0; i < topo->nnodes; i++)
+	for (uint32_t i = 0; i < topo->nnodes; i++) {
+		if (partition_is_remote(emulation, i))
+			continue; /* its partition reports them */
 		for (uint16_t p = 0; p < topo->nodes[i].nports; p++)
 			for (uint32_t r = 0; r < REC_DROP_REASONS; r++)
 				packets[r] += emulation_dropped(emulation, i, p, (enum rec_drop)r);
-	for (uint32_t i = 0; i < topo->nnodes; i++)
 		packets[REC_DROP_INJECTED] += emulation->fabric->nodes[i]->count.lost_packets;
+	}
 	for (uint32_t i = 0; i < topo->nports; i++) {
 		packets[REC_DROP_INJECTED] += emulation->fabric->links[i].injected_packets;
 		packets[REC_DROP_LINK_DOWN] += emulation->fabric->links[i].down_packets;
@@ -127,17 +129,6 @@ overhead_json(const struct emulation *emulation)
 			 (json_int_t)(end->kept_bytes + end->polling_bytes + end->notification_bytes), "polls",
 			 (json_int_t)end->polling_packets, "reports", (json_int_t)end->kept_reports, "reports_collected",
 			 (json_int_t)end->collected_reports, "triggers", (json_int_t)end->detections);
-}
-
-static uint64_t
-largest_buffer(const struct emulation *emulation)
-{
-	uint64_t largest = 0;
-
-	for (uint32_t i = 0; i < emulation->scenario->topo->nnodes; i++)
-		if (emulation->switches[i] != NULL && emulation->switches[i]->account.buffer_bytes > largest)
-			largest = emulation->switches[i]->account.buffer_bytes;
-	return largest;
 }
 
 /* When the first rank of a job began, and its last one was done; "end_ns" is null where one was not. */
@@ -262,7 +253,7 @@ run_json(const struct emulation *emulation)
 			 cpu_s > 0 ? (double)totals.hops / cpu_s : 0, "rss_bytes", (json_int_t)clock_peak_rss_bytes(),
 			 "lcores", (int)fabric->config.lcores, "windows", (json_int_t)totals.windows, "fast_path_share",
 			 totals.switch_windows != 0 ? (double)totals.fast_windows / (double)totals.switch_windows : 1.0,
-			 "switch_buffer_bytes", (json_int_t)largest_buffer(emulation), "end_reason",
+			 "switch_buffer_bytes", (json_int_t)emulation->largest_buffer_bytes, "end_reason",
 			 end_reason(fabric->end_reason), "seed", (json_int_t)emulation->scenario->root.seed, "digest",
 			 digest);
 	if (output_limit(fabric->end_reason) != NULL)

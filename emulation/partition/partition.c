@@ -30,7 +30,14 @@
 static struct node *
 node_create(void *ctx, uint32_t node, struct err *err)
 {
-	return embedded_hosts.node_create(((struct partitions *)ctx)->emulation, node, err);
+	const struct scenario *sc = ((struct partitions *)ctx)->scenario;
+	struct node *still = still_node_create(sc->topo, &sc->plan->flows, node);
+
+	if (still == NULL) {
+		err_set(err, -ENOMEM, "out of memory for host %s", sc->topo->nodes[node].name);
+		errno = ENOMEM;
+	}
+	return still;
 }
 
 static struct step_engine *

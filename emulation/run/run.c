@@ -796,6 +796,18 @@ open_telemetry(struct running *r, struct err *err)
 	return telemetry_open(r->counters, err);
 }
 
+/* Of the nodes that are here. */
+static size_t
+ports_of(const struct scenario *sc, const struct partition *partition)
+{
+	size_t ports = 0;
+
+	for (uint32_t i = 0; i < sc->topo->nnodes; i++)
+		if (partition == NULL || !partition->remote[i])
+			ports += sc->topo->nodes[i].nports;
+	return ports;
+}
+
 /* Checks all that can be refused before an analyzer connects. @return exit code */
 static int
 prepare(struct running *r, const struct prediction *prediction, struct err *err)
@@ -823,7 +835,7 @@ prepare(struct running *r, const struct prediction *prediction, struct err *err)
 			return ret;
 		how.kernel_host = attach_driver(r->attach);
 	}
-	large_pages_reserve((size_t)r->scenario->topo->nports * PORT_STATE_BYTES);
+	large_pages_reserve(ports_of(r->scenario, how.partition) * PORT_STATE_BYTES);
 	r->emulation = emulation_create(r->scenario, &how, err);
 	if (r->emulation == NULL || check_run(r->options, r->scenario, err) < 0 || open_telemetry(r, err) < 0)
 		return EXIT_USAGE;

@@ -36,6 +36,35 @@ faults = ( { kind = "pfc-storm"; port = "l1:1"; start = "120us"; duration = "100
 routing = { convergence = "60us"; };
 limits = { virtual_time = "2ms"; };
 """
+# Every fault of switches and hosts, where each process has some of the switches and hosts; the storm at h6 holds nothing.
+NODE_FAULTS = """
+topology = { kind = "leaf-spine"; leaves = 4; spines = 4; hosts_per_leaf = 2; rate = "100Gbps"; delay = "1us"; };
+flows = ( %s );
+faults = ( { kind = "pfc-storm"; port = "l3:1"; start = "20us"; duration = "50us"; },
+           { kind = "misroute"; dst = "h2"; port = "l0:4"; start = "20us"; duration = "100us"; },
+           { kind = "misroute"; dst = "h1"; port = "l3:5"; start = "60us"; duration = "100us"; },
+           { kind = "ecmp-imbalance"; port = "l0:3"; start = "30us"; },
+           { kind = "ecmp-imbalance"; port = "l2:5"; share = 0.5; start = "30us"; duration = "200us"; },
+           { kind = "blackhole"; switch = "s0"; dst = "h5"; start = "40us"; duration = "30us"; },
+           { kind = "blackhole"; switch = "s3"; dst = "h6"; },
+           { kind = "missing-route"; switch = "l3"; dst = "h0"; start = "90us"; duration = "20us"; },
+           { kind = "missing-route"; switch = "l1"; dst = "h4"; start = "90us"; duration = "20us"; },
+           { kind = "fib-corruption"; switch = "l2"; dst = "h3"; share = 1.0; start = "30us"; duration = "30us"; },
+           { kind = "fib-corruption"; switch = "s1"; dst = "h0"; share = 1.0; start = "30us"; duration = "30us"; },
+           { kind = "acl"; switch = "l0"; src = "h1"; dst = "h4"; start = "100us"; duration = "40us"; },
+           { kind = "acl"; switch = "l3"; src = "h7"; dst = "h1"; start = "100us"; duration = "40us"; },
+           { kind = "pfc-headroom"; port = "l1:2"; pfc = false; },
+           { kind = "pfc-headroom"; port = "s2:1"; headroom = "0B"; },
+           { kind = "host-down"; host = "h5"; start = "150us"; duration = "50us"; },
+           { kind = "rnic-down"; port = "h0:1"; start = "160us"; duration = "20us"; },
+           { kind = "rnic-no-routes"; port = "h7:1"; start = "170us"; duration = "20us"; },
+           { kind = "dma-detour"; port = "h2:1"; delay = "5us"; start = "30us"; duration = "100us"; },
+           { kind = "pcie-downgrade"; port = "h4:1"; generation = 3; lanes = 4; start = "30us"; duration = "100us"; },
+           { kind = "slow-receiver"; port = "h3:1"; rate = "20Gbps"; start = "30us"; duration = "100us"; },
+           { kind = "slow-receiver"; port = "h6:1"; rate = "20Gbps"; } );
+limits = { virtual_time = "2ms"; };
+""" % ", ".join(f'{{ src = "h{a}"; dst = "h{b}"; sport = {20000 + i}; bytes = "1MB"; start = "10us"; }}'
+                for i, (a, b) in enumerate((a, b) for a in range(8) for b in range(8) if a != b and 6 not in (a, b)))
 # Two cables delay the datagrams of agents for as long as these make some hundreds more, most of which never reach the other
 # process.
 BUSY_AGENTS = """
@@ -63,6 +92,7 @@ SHORT = {
     "pingmesh-rails": sets(limits__virtual_time="8ms"),
 }
 AT_FOUR = ("case-study", "incast", "poisson-websearch")
+WHOLE = ("drops", "transport", "idle_faults", "switch_buffer_bytes", "virtual_ns")
 FILES = ("records.bin", "steps.csv", "flows.csv", "truth.json")
 
 
@@ -83,6 +113,9 @@ def compare(name, scenario, processes, *args, lcores=1):
         check(not differ, f"{name}, {count} processes: the files are equal", differ)
         check(run.run["windows"] == one.run["windows"] and run.run["partition"]["of"] == count,
               f"{name}, {count} processes: the same windows", (run.run["windows"], one.run["windows"]))
+        differ = [key for key in WHOLE if run.run[key] != one.run[key]]
+        check(not differ, f"{name}, {count} processes: run.json has what one program's has",
+              {key: (run.run[key], one.run[key]) for key in differ})
         crossed = run.run["partition"]
         check(crossed["frames_in"] > 0 and crossed["frames_out"] > 0, f"{name}, {count} processes: frames cross", crossed)
     return one
@@ -108,6 +141,10 @@ def faults():
     """The lcores of a process share its nodes."""
     for kind in SPREAD if long_run("other kinds of load balancing") else SPREAD[-1:]:
         compare(f"faults, {kind}", scenario_file(FAULTS % kind), (2, 3))
+    one = compare("faults of nodes", scenario_file(NODE_FAULTS), (2, 4))
+    idle = " ".join(one.run["idle_faults"])
+    check("pfc-storm at l3:1" in idle and "slow-receiver at h6:1" in idle, "faults of nodes: some act on nothing", idle)
+    check(len(one.run["idle_faults"]) <= 6, "faults of nodes: most of them act", idle)
     if cpus() >= 2:
         compare("faults, two lcores each", scenario_file(FAULTS % SPREAD[-1]), (2,), lcores=2)
 

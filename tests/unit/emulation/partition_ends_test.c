@@ -16,7 +16,9 @@
 #include "common/clock.h"
 #include "common/interrupt.h"
 #include "common/units.h"
+#include "dpswitch/faults/fault.h"
 #include "emulation/emulation.h"
+#include "emulation/preflight.h"
 #include "tests/unit/emulation/partition_rig.h"
 #include "tests/unit/unit.h"
 
@@ -351,6 +353,55 @@ test_never_done(void **state)
 	rig_peer_join(&chatters);
 }
 
+/* A node of another partition is not built here, and faults act on it there; checks before the run see its switch. */
+static void
+test_nodes_of_others(void **state)
+{
+	struct rig rig = rig_open(0, false, "ports = ( { names = [ \"c:1\" ]; mtu = 1000; } ); ");
+	struct fabric *fabric = rig.emulation->fabric;
+	const struct topo *topo = rig.scenario->topo;
+	const struct fault_env env = { .fabric = fabric, .topo = topo };
+	struct preflight_finding findings[PREFLIGHT_FINDINGS], again[PREFLIGHT_FINDINGS];
+	struct emulation *undivided;
+	uint32_t others = 0, found = 0;
+	struct err err = { "" };
+	int count;
+
+	(void)state;
+	for (uint32_t i = 0; i < topo->nnodes; i++) {
+		struct node *node = fabric->nodes[i];
+		bool here = rig.partitions->partition_of[i] == 0, is_switch = topo->nodes[i].kind == TOPO_SWITCH;
+		uint64_t changes = node->count.route_changes;
+
+		assert_true((rig.emulation->switches[i] != NULL) == (here && is_switch));
+		others += !here;
+		if (is_switch) {
+			assert_ptr_equal(fault_switch(&env, i), rig.emulation->switches[i]);
+			assert_ptr_equal(fault_switch_reroutes(&env, i), rig.emulation->switches[i]);
+			assert_int_equal(node->count.route_changes, changes + !here);
+		}
+		node->ops->storm(node, 0, 3, true, 0, PS_PER_US);
+		assert_int_equal(node->ops->pausing(node, 0), 8);
+		node->ops->storm(node, 0, 3, false, 0, PS_PER_US);
+		assert_int_equal(node->ops->pausing(node, 0), 0);
+		assert_int_equal(node->ops->dropped(node, 0, REC_DROP_LINK_DOWN), 0);
+	}
+	assert_int_equal(others, 4);
+	undivided =
+		emulation_create(rig.scenario, &(struct emulation_options){ .lcores = 1, .phase = EMULATION_RUN }, &err);
+	assert_non_null(undivided);
+	count = preflight(undivided, findings);
+	assert_int_equal(preflight(rig.emulation, again), count);
+	for (int i = 0; i < count; i++) {
+		assert_string_equal(again[i].text, findings[i].text);
+		found += strcmp(again[i].check, "mtu-short") == 0 && strstr(again[i].text, "the MTU of c:1 lets") != NULL;
+	}
+	assert_int_equal(found, 1);
+	assert_int_equal(rig.emulation->largest_buffer_bytes, undivided->largest_buffer_bytes);
+	emulation_destroy(undivided);
+	rig_close(&rig);
+}
+
 UNIT_TEST(partition_ends)
 {
 	const struct CMUnitTest tests[] = {
@@ -365,6 +416,7 @@ UNIT_TEST(partition_ends)
 		cmocka_unit_test(test_trickle),
 		cmocka_unit_test(test_early_for_next_phase),
 		cmocka_unit_test(test_waits_asleep),
+		cmocka_unit_test(test_nodes_of_others),
 		cmocka_unit_test(test_never_done), /* the last: it has been interrupted */
 	};
 
