@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "common/array.h"
+#include "common/wire/ending.h"
 #include "diag/vedrfolnir/rating/rating.h"
 #include "tests/unit/unit.h"
 
@@ -93,6 +94,33 @@ test_chain(void **state)
 	share(claims, 2);
 	assert_true(claims[0].share_ps == 30 && claims[0].regained_ps == 30);
 	assert_true(claims[1].share_ps == 40 && claims[1].regained_ps == 40);
+}
+
+/*
+ * A run ends at 100, when step 0 fails: 60 of that are lost, and half of its bytes are left. Step 1 still sends, and step 2
+ * waits for step 0. Had the run been complete, its end would be that of step 1 in any case.
+ */
+static void
+test_a_run_that_failed_goes_on(void **state)
+{
+	for (int failed = 0; failed < 2; failed++) {
+		struct replay_claim claim = { .step = 0, .player = 0, .ps = 60 };
+
+		begin();
+		rig.run.end_reason = failed ? REC_END_QP_ERROR : REC_END_COMPLETE;
+		step(0, 0, RUN_NONE, 0, 100);
+		step(0, 1, RUN_NONE, 90, 100);
+		step(0, 1, 0, 0, 0);
+		for (uint32_t i = 0; i < 3; i++) {
+			rig.steps[i].open = true;
+			rig.steps[i].bytes = 1000;
+			rig.steps[i].acked_bytes = i == 0 ? 500 : 0;
+			rig.steps[i].expect_ps = 80;
+			rig.steps[i].started = i != 2;
+		}
+		share(&claim, 1);
+		assert_true(claim.regained_ps == (failed ? 40 : 0)); /* from 100 + 40 + 80 to the end of step 1, 100 + 80 */
+	}
 }
 
 /* Side by side, of 10 each, one 10 too late and one 9: either alone would have cost nearly as much. */
@@ -215,9 +243,11 @@ test_circle(void **state)
 UNIT_TEST(replay)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_chain),  cmocka_unit_test(test_side_by_side), cmocka_unit_test(test_hidden),
-		cmocka_unit_test(test_places), cmocka_unit_test(test_iterations),   cmocka_unit_test(test_many),
-		cmocka_unit_test(test_flows),  cmocka_unit_test(test_circle),
+		cmocka_unit_test(test_chain),        cmocka_unit_test(test_a_run_that_failed_goes_on),
+		cmocka_unit_test(test_side_by_side), cmocka_unit_test(test_hidden),
+		cmocka_unit_test(test_places),       cmocka_unit_test(test_iterations),
+		cmocka_unit_test(test_many),         cmocka_unit_test(test_flows),
+		cmocka_unit_test(test_circle),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
