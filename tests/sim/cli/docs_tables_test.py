@@ -28,8 +28,13 @@ check(tables.congestion(ROCELAB) in tables.CONGESTION.read_text(encoding="utf-8"
       anew)
 for page, made in ((tables.ENGINE, tables.volumes), (tables.PAGE, tables.monitors), (tables.BLAME, tables.blame),
                    (tables.DIAGNOSIS, tables.peak), (tables.REPORT, tables.report), (tables.PATHS, tables.advice),
-                   (tables.TRANSPORT, tables.in_vain)):
+                   (tables.TRANSPORT, tables.in_vain), (tables.COMPARE, tables.systems), (tables.COMPARE, tables.bring_your_own),
+                   (tables.DETECTION, tables.detection)):
     check(made(ROCELAB) in page.read_text(encoding="utf-8"), f"{page.name}: {made.__name__}", (anew, made(ROCELAB)))
+hardware = tables.HARDWARE.read_text(encoding="utf-8")
+for name, changed, _ in tables.CHANGED[1:3]:
+    row = tables.joined_row(ROCELAB, name, changed, (4,)).split(" | ")[:2]
+    check(" | ".join(row) + " |" in hardware, f"docs/hardware.md: {row}", anew)
 reported = re.findall(r"^\| (.+?) \| `detection\.policy=", text, re.MULTILINE)
 check(reported == [name for name, *_ in tables.POLICIES], "and every policy has its row", reported)
 
