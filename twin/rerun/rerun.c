@@ -113,10 +113,9 @@ rerun_case_init(struct rerun_case *c, struct err *err)
 
 	c->loaded = NULL;
 	if (scenario->timing.clock == CLOCK_REAL)
-		return err_set(
-			err, -EINVAL,
-			"%s: runs in real time differ by themselves; hosts with kind = \"embedded\" have virtual time",
-			c->scenario);
+		return err_set(err, -EINVAL, "%s: runs in real time differ by themselves; %s", c->scenario,
+			       scenario->nexternal != 0 ? "hosts with kind = \"embedded\" have virtual time"
+							: "its hosts have virtual time with --set timing.clock=virtual");
 	if (c->suspects.count > SUSPECT_MAX)
 		return err_set(err, -EINVAL, "%s: %zu suspects; at most %d at a time, name them", c->scenario,
 			       c->suspects.count, SUSPECT_MAX);

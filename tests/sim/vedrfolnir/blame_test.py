@@ -146,6 +146,9 @@ def bad_input():
     refused("bad input: a job that does not exist", CASE, "--of", "training", words=["--of", "training"])
     refused("bad input: no job", SCENARIOS / "incast-flows.cfg", words=["no job"])
     refused("bad input: real time", SCENARIOS / "rxe-ring.cfg", words=["real time", "embedded"])
+    slow = scenario_file(FABRIC + RING + 'faults = ( { kind = "slow-host"; host = "h1"; delay = "1us"; } );\n')
+    refused("bad input: real time of embedded hosts", slow, "--set", "timing.clock=real", "--set", "topology.delay=20us",
+            words=["real time", "--set timing.clock=virtual"])
     refused("bad input: no run's folder", scratch(), words=["no folder of a run", "effective.cfg"])
 
 
