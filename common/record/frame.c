@@ -273,7 +273,7 @@ static bool
 get_long(struct recframe_reader *reader, uint64_t *value)
 {
 	*value = 0;
-	for (uint32_t i = 0; i < LEB128_MAX_BYTES && reader->at < reader->end; i++) {
+	for (uint32_t i = 0; reader->at < reader->end; i++) { /* the last byte that 64 bits take ends it */
 		uint8_t byte = *reader->at++;
 
 		if (i == LEB128_MAX_BYTES - 1 && byte > 1)

@@ -198,12 +198,13 @@ schedules_name_steps(void **state)
 	    .depends_rank = 2);
 	BAD(schedule, SCHEDULE, 1, "depends_rank = 0; right would be another of 2 ranks", FLOW, .peer = 1, .step = 1);
 	GOOD(schedule, SCHEDULE, 1, .step = 1, .depends_rank = REC_NONE); /* a local one */
-	GOOD(schedule, SCHEDULE, 1, FLOW, .peer = 1, .step = 2, .own_step = 1, .depends_rank = REC_NONE, .depends = 1);
+	GOOD(schedule, SCHEDULE, 1, FLOW, .peer = 1, .step = 2, .own_step = 1, .depends_rank = REC_NONE, .depends = 2);
 	BAD(depend, DEPEND, 1, "rank = 2; right would be below 2", .step = 2, .rank = 2, .on_rank = 1, .on_step = 1);
 	BAD(depend, DEPEND, 1, "on_rank = 2; right would be below 2", .step = 2, .on_rank = 2, .on_step = 1);
 	BAD(depend, DEPEND, 1, "on_step = 0; right would be 1 to 3", .step = 2, .on_rank = 1);
 	GOOD(depend, DEPEND, 1, .step = 2, .on_step = 1);
-	BAD(depend, DEPEND, 1, "step = 2; right would be none: collective 0 has all 1 that SCHEDULE records count",
+	GOOD(depend, DEPEND, 1, .step = 2, .on_rank = 1, .on_step = 2);
+	BAD(depend, DEPEND, 1, "step = 2; right would be none: collective 0 has all 2 that SCHEDULE records count",
 	    .step = 2, .on_rank = 1, .on_step = 1);
 	BAD(follow, FOLLOW, REC_NONE, "after = 9; right would be another one that is described", .after = 9);
 	BAD(trigger, TRIGGER, 1, "rank = 2; right would be below 2", .step = 1, .rank = 2);
