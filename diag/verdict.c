@@ -246,7 +246,9 @@ put_part(struct finding *into, const struct finding *from, const struct finding_
 static int
 put_parts(struct finding *into, const struct finding *from)
 {
-	const struct finding_part whole = { from->collective, from->critical_ps, from->flow_ps };
+	const struct finding_part whole = { .collective = from->collective,
+					    .critical_ps = from->critical_ps,
+					    .flow_ps = from->flow_ps };
 	int rc = from->nparts == 0 ? put_part(into, from, &whole) : 0;
 
 	for (uint32_t i = 0; i < from->nparts && rc == 0; i++)
