@@ -90,7 +90,7 @@ two_senders_locate_the_link(void **state)
 static void
 noise_leaves_it_open_rather_than_wrong(void **state)
 {
-	const uint32_t trials = unit_wide(20, 60, "trials of a lossy link");
+	const uint32_t trials = unit_wide(10, 60, "trials of a lossy link");
 
 	(void)state;
 	for (uint32_t remote = 0; remote < 2; remote++) {

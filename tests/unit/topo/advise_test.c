@@ -232,13 +232,13 @@ unusable_links_are_left(void **state)
 	for (uint32_t p = 0; p < rig.topo->nports; p++)
 		usable[p] = rig.topo->ports[p].link % 16 != 3;
 	for (int by = ADVISE_PATHS; by <= ADVISE_PORTS_ALONE; by++) {
-		assert_int_equal(advise(&rig.routing, rig.flows, FLOWS / 4, (enum advise_by)by,
+		assert_int_equal(advise(&rig.routing, rig.flows, FLOWS / 8, (enum advise_by)by,
 					&(struct advise_seen){ NULL, usable }, &advice),
 				 0);
-		for (uint32_t i = 0; i < FLOWS / 4; i++)
+		for (uint32_t i = 0; i < FLOWS / 8; i++)
 			for (uint32_t k = 0; k < advice.paths[i].hops; k++)
 				assert_true(usable[advice.paths[i].ports[k]]);
-		for (uint32_t i = 0; i < FLOWS / 4; i++)
+		for (uint32_t i = 0; i < FLOWS / 8; i++)
 			was += advice.moved[i];
 		advice_fini(&advice);
 	}
@@ -308,6 +308,7 @@ source_ports_alone_help(void **state)
 static void
 what_was_seen_counts(void **state)
 {
+	const uint32_t flows = unit_wide(FLOWS / 4, FLOWS, "flows that were seen elsewhere");
 	struct route_path seen[FLOWS] = { { .hops = 0 } };
 	struct advice advice;
 	struct rig rig;
@@ -316,7 +317,7 @@ what_was_seen_counts(void **state)
 	start(&rig, TESTBED, 1);
 	usable = calloc(rig.topo->nports, sizeof(*usable));
 	assert_non_null(usable);
-	for (uint32_t i = 1; i < FLOWS; i++) {
+	for (uint32_t i = 1; i < flows; i++) {
 		struct flow flow = rig.flows[i];
 
 		flow.sport = 7; /* all flows of a host on one way, as no hash of theirs has it */
@@ -330,17 +331,17 @@ what_was_seen_counts(void **state)
 	for (int by = ADVISE_PATHS; by <= ADVISE_PORTS_ALONE; by++) {
 		uint32_t moved = 0;
 
-		assert_int_equal(advise(&rig.routing, rig.flows, FLOWS, (enum advise_by)by,
+		assert_int_equal(advise(&rig.routing, rig.flows, flows, (enum advise_by)by,
 					&(struct advise_seen){ seen, usable }, &advice),
 				 0);
 		assert_int_equal(advice.paths[0].hops, 0);
 		assert_false(advice.moved[0]);
-		for (uint32_t i = 1; i < FLOWS; i++) {
+		for (uint32_t i = 1; i < flows; i++) {
 			moved += advice.moved[i];
 			for (uint32_t k = 0; advice.moved[i] && k < advice.paths[i].hops; k++)
 				assert_true(usable[advice.paths[i].ports[k]]);
 		}
-		assert_true(moved > FLOWS / 2);
+		assert_true(moved > flows / 2);
 		advice_fini(&advice);
 	}
 	free(usable);
