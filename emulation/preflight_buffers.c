@@ -396,7 +396,37 @@ preflight_headroom(struct preflight *c)
 	return 0;
 }
 
-/* Switches whose ports need more than their chip has. */
+/* Switches whose ports need more than their chip has, or have less headroom than is usual. */
+
+static void
+report_least_headroom(struct preflight *c)
+{
+	struct preflight_finding *f, remedies = { .remedy = "" };
+	uint32_t first = 0, count = 0;
+	char buffer[32];
+
+	for (uint32_t n = 0; n < c->sc->topo->nnodes; n++) {
+		const struct cfg_where *where = &switch_settings_of(&c->sc->switches, n)->params.where;
+		const struct sw *sw = c->switches[n];
+		char path[CFG_WHERE_PATH];
+
+		if (sw == NULL || sw->account.pools != NULL || !sw->account.least_headroom)
+			continue;
+		preflight_remedy(&remedies, "--set %.255s.buffer=0", path_of(where, "switch", path));
+		if (count++ == 0)
+			first = n;
+	}
+	if (count == 0)
+		return;
+	f = preflight_add(
+		c, "buffer-short", false,
+		"the usual headroom of the cables of %s, of %u such switches, leaves nothing of a buffer of %s: each "
+		"cable has what it needs, and no more",
+		c->sc->topo->nodes[first].name, count,
+		units_format_bytes(switch_settings_of(&c->sc->switches, first)->params.buffer_bytes, buffer,
+				   sizeof(buffer)));
+	memcpy(f->remedy, remedies.remedy, sizeof(f->remedy));
+}
 
 int
 preflight_buffer(struct preflight *c)
@@ -422,6 +452,7 @@ preflight_buffer(struct preflight *c)
 			worst = n;
 		}
 	}
+	report_least_headroom(c);
 	if (params == NULL)
 		return 0;
 	f = preflight_add(

@@ -648,7 +648,9 @@ account_headroom_needed(const struct sw *sw, uint16_t port)
 }
 
 /*
- * Room behind the threshold of an ingress's classes. @param least_bytes  raised to what the cable needs of one class
+ * Room behind the threshold of an ingress's classes: what is configured, or else what is usual for such a cable and at
+ * least what it needs; where the buffer is too small for what is usual, what it needs. @param least_bytes  raised to what
+ * the cable needs of one class
  * @return 0 or -EINVAL: the configured room is short for the cable
  */
 static int
@@ -668,6 +670,8 @@ setup_headroom(struct sw *sw, uint16_t port, uint8_t lossless, uint64_t *headroo
 		return ret;
 	if (usual == 0)
 		usual = bytes_in(cable->rate_bps, 3 * cable->delay_ps);
+	if (a->least_headroom)
+		usual = 0;
 	limit = max_u64(usual, needed + repeated_pauses_bytes(config));
 	*least_bytes = max_u64(*least_bytes, needed + repeated_pauses_bytes(config));
 	if (pfc->headroom_bytes != 0)
@@ -768,6 +772,7 @@ account_size(struct sw *sw, struct err *err)
 	struct account *a = &sw->account;
 	struct buffer_parts parts = { 0 };
 	uint64_t buffer, fixed;
+	char least[80] = "";
 	int ret;
 
 	if (a->pools != NULL)
@@ -777,16 +782,29 @@ account_size(struct sw *sw, struct err *err)
 		return ret;
 	fixed = parts.headroom_bytes + parts.reserve_bytes;
 	buffer = params->buffer_bytes;
+	if (buffer != 0 && buffer <= fixed && !params->is_chips && a->nclasses != 0) {
+		uint64_t usual = parts.headroom_bytes;
+
+		parts = (struct buffer_parts){ 0 };
+		a->least_headroom = true;
+		ret = measure_parts(sw, &parts, err);
+		if (ret < 0)
+			return ret;
+		a->least_headroom = parts.headroom_bytes < usual;
+		fixed = parts.headroom_bytes + parts.reserve_bytes;
+	}
 	if (buffer == 0 || (params->is_chips && buffer <= fixed))
 		buffer = fixed + parts.pool_bytes;
+	if (!a->least_headroom)
+		snprintf(least, sizeof(least), "; or switch.pfc.headroom = %llu, the least for its cables",
+			 (unsigned long long)parts.least_bytes);
 	if (buffer <= fixed && a->nclasses != 0)
 		return err_set(err, -EINVAL,
 			       "%s:%d: switch.buffer = %llu leaves no pool for %s: headroom takes %llu and reserves %llu; "
-			       "needs more than %llu; or switch.pfc.headroom = %llu, the least for its cables",
+			       "needs more than %llu%s",
 			       params->where.file, params->where.line, (unsigned long long)buffer,
 			       config->topo->nodes[sw->node.id].name, (unsigned long long)parts.headroom_bytes,
-			       (unsigned long long)parts.reserve_bytes, (unsigned long long)fixed,
-			       (unsigned long long)parts.least_bytes);
+			       (unsigned long long)parts.reserve_bytes, (unsigned long long)fixed, least);
 	a->buffer_bytes = buffer;
 	for (uint16_t i = 0; ret == 0 && i < sw->node.nports; i++)
 		ret = setup_params(sw, i, buffer > fixed ? buffer - fixed : 0, err);

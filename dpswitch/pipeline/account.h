@@ -70,6 +70,7 @@ struct account {
 	struct account_peak *peaks;   /* [nclasses * nports] */
 	struct account_short *shorts; /* [nports] as configured, or by a fault */
 	uint64_t buffer_bytes;
+	bool least_headroom; /* the configured buffer is too small for what is usual: each cable has what it needs */
 };
 
 /* @return 0, -EINVAL with err set, -ENOMEM */

@@ -96,6 +96,43 @@ a_buffer_without_a_pool_is_refused(void **state)
 	frig_stop(&rig);
 }
 
+/* Rows of usual headroom give way to a buffer that is too small for them, down to what the cables need. */
+static void
+a_small_buffer_has_the_least_headroom(void **state)
+{
+	const char *row = "100Gbps 300m 160000";
+	uint64_t needed;
+	struct frig rig;
+
+	(void)state;
+	for (int small = 0; small < 2; small++) {
+		frig_init(&rig, narrow);
+		rig.setup.all.pfc.headrooms.items = &row;
+		rig.setup.all.pfc.headrooms.count = 1;
+		rig.setup.all.pfc.reserve_bytes = 2000;
+		rig.setup.all.params.buffer_bytes = small ? 300000 : 600000;
+		frig_flow(&rig, "a", "b", 3);
+		assert_int_equal(frig_start(&rig), 0);
+		needed = frig_switch(&rig, "S")->account.ingress[0].headroom_limit_bytes;
+		assert_int_equal(frig_switch(&rig, "S")->account.least_headroom, small);
+		if (!small)
+			assert_true(needed == 160000);
+		else
+			assert_in_range(needed, account_headroom_needed(frig_switch(&rig, "S"), 0), 60000);
+		frig_stop(&rig);
+	}
+	frig_init(&rig, narrow);
+	rig.setup.all.pfc.headrooms.items = &row;
+	rig.setup.all.pfc.headrooms.count = 1;
+	rig.setup.all.pfc.reserve_bytes = 2000;
+	rig.setup.all.params.buffer_bytes = 60000; /* less than they need */
+	frig_flow(&rig, "a", "b", 3);
+	assert_int_equal(frig_start(&rig), -1);
+	assert_non_null(strstr(rig.err.text, "leaves no pool for S"));
+	assert_null(strstr(rig.err.text, "switch.pfc.headroom")); /* which would not help */
+	frig_stop(&rig);
+}
+
 /* The most headroom that a burst into a static threshold takes while the reverse path is full of frames. */
 static uint64_t
 most_headroom(uint64_t xoff_bytes, uint64_t phase_ps)
@@ -214,6 +251,7 @@ UNIT_TEST(switch_headroom)
 		cmocka_unit_test(overrun_headroom_names_what_was_needed),
 		cmocka_unit_test(thresholds_that_cannot_work_are_refused),
 		cmocka_unit_test(a_buffer_without_a_pool_is_refused),
+		cmocka_unit_test(a_small_buffer_has_the_least_headroom),
 		cmocka_unit_test(sized_headroom_holds_the_worst_case),
 		cmocka_unit_test(default_headroom_holds_repeated_pauses),
 	};

@@ -218,6 +218,8 @@ a_chip_too_small_for_its_cables(void **state)
 	expect(text, "", "buffer-short", false,
 	       "of s, of 1 such switches, leaves nothing of the profile's buffer of 32712448B: it has ");
 	expect(text, "--set switch.profile=trident3", "buffer-short", false, "of s, ");
+	expect(TWO_TO_ONE, "--set switch.buffer=400KB --set host.cc=none", "buffer-short", false,
+	       "the usual headroom of the cables of s, of 1 such switches, leaves nothing of a buffer of 400KB");
 	expect_none(text, NS3 "--set host.cc=none");
 }
 
