@@ -444,9 +444,10 @@ evidence(const struct verdict *v)
 
 	return json_pack("{s:s, s:o, s:I, s:I, s:o, s:o, s:o, s:b, s:s, s:i, s:s}", "policy",
 			 facts_policy_name(v->run.config.policy), "unreported", unreported(v), "steps",
-			 (json_int_t)v->run.nsteps, "steps_reported", (json_int_t)(v->run.nsteps - v->run.missing.steps),
-			 "missing", value_text(facts_incomplete(v, missing)), "end_ns", value_ns(v->run.end_ps),
-			 "clock_error_ns", value_ns(v->run.clock_error_ps), "truncated", v->run.truncated, "ending",
-			 facts_ending_key(v), "recording_lost", (int)v->run.recording_errno, "contention",
+			 (json_int_t)v->run.nsteps, "steps_reported",
+			 (json_int_t)(v->run.nsteps - v->run.missing.steps - v->run.missing.waiting), "missing",
+			 value_text(facts_incomplete(v, missing)), "end_ns", value_ns(v->run.end_ps), "clock_error_ns",
+			 value_ns(v->run.clock_error_ps), "truncated", v->run.truncated, "ending", facts_ending_key(v),
+			 "recording_lost", (int)v->run.recording_errno, "contention",
 			 v->run.config.exact_contention ? "exact" : "replay");
 }

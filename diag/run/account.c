@@ -166,8 +166,8 @@ fill_kinds(struct run_overhead *over, const struct evidence *ev, struct err *err
 }
 
 /*
- * The share of the reports that arrived, times that of the steps with any report: STEP records that the budget kept
- * back are in the first already. Of a truncated stream it is unknown.
+ * The share of the reports that arrived, times that of the steps with any report, or without a beginning: STEP records that
+ * the budget kept back are in the first already. Of a truncated stream it is unknown.
  */
 static double
 completeness(const struct run *run, const struct evidence *ev)
@@ -277,8 +277,10 @@ fill_completeness(struct run *run, const struct evidence *ev, struct err *err)
 static void
 fill_missing(struct run *run, const struct evidence *ev)
 {
-	for (uint32_t i = 0; i < run->nsteps; i++)
-		run->missing.steps += !run->steps[i].reported;
+	for (uint32_t i = 0; i < run->nsteps; i++) {
+		run->missing.steps += !run->steps[i].reported && !run->steps[i].waits;
+		run->missing.waiting += run->steps[i].waits;
+	}
 	run->missing.unscheduled = ev->unscheduled_steps;
 	run->missing.torn_bytes = ev->torn_bytes;
 	run->missing.left_out_node = ev->left_out_node < ev->nnodes ? ev->left_out_node : RUN_NONE;

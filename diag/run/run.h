@@ -131,6 +131,7 @@ struct run_step {
 	uint32_t prio;             /* as rows name its class */
 	uint64_t bytes, acked_bytes;
 	bool reported; /* its host sent a record; else only the schedule is known */
+	bool waits;    /* none, and none is missing: it waits for an open step, and had not begun when the run ended */
 	bool started;
 	bool open;        /* not finished when the run (or the stream) ended */
 	bool slow;        /* of one that sends: exec above run_slow_after_ps(), or stuck when the run failed */
@@ -236,6 +237,7 @@ struct run_missing {
 	uint32_t left_out_node;      /* that the first record left out is of, RUN_NONE: of none */
 	char left_out_why[201];      /* its error, as the reader reported it */
 	uint32_t steps, unscheduled; /* steps never reported; step records that match no schedule */
+	uint32_t waiting;            /* not reported, and none of these: they wait for open ones */
 };
 
 struct run {

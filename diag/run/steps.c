@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/err.h"
@@ -355,6 +356,114 @@ sum_up(struct run *run, struct run_collective *out)
 		out->end_ps = 0;
 }
 
+/* ---- steps that wait for open ones ---- */
+
+struct waits {
+	uint32_t *first, *list;  /* [nsteps + 1] into list: the steps that depend on each */
+	uint32_t *queue, nqueue; /* [nsteps] open steps, and those that wait */
+	uint32_t next;           /* in the queue: its dependents are not looked at yet */
+	bool *blocked;           /* [nranks] a rank's part in a collective is not done */
+};
+
+static void
+list_dependents(const struct run *run, struct waits *w)
+{
+	for (uint32_t d = 0; d < run->ndepends; d++)
+		w->first[run->depends[d] + 1]++;
+	for (uint32_t i = 0; i < run->nsteps; i++)
+		w->first[i + 1] += w->first[i];
+	for (uint32_t i = 0; i < run->nsteps; i++)
+		for (uint32_t d = run->steps[i].first_dep; d < run->steps[i].first_dep + run->steps[i].ndeps; d++)
+			w->list[w->first[run->depends[d]]++] = i;
+	for (uint32_t i = run->nsteps; i > 0; i--) /* each is where the next one's began */
+		w->first[i] = w->first[i - 1];
+	w->first[0] = 0;
+}
+
+static void
+note_waits(struct run *run, struct waits *w, uint32_t i)
+{
+	struct run_step *step = &run->steps[i];
+
+	if (step->reported || step->waits)
+		return;
+	step->waits = true;
+	w->queue[w->nqueue++] = i;
+}
+
+/* What depends on it, and its rank's part; when a run fails, its rank's next step has not begun either. */
+static void
+block(struct run *run, struct waits *w, uint32_t i)
+{
+	const struct run_step *step = &run->steps[i], *next = step + 1;
+	const struct run_collective *c = &run->collectives[step->collective];
+
+	for (uint32_t d = w->first[i]; d < w->first[i + 1]; d++)
+		note_waits(run, w, w->list[d]);
+	if (run_failed(run) && i + 1 < c->first_step + c->nsteps && next->rank == step->rank)
+		note_waits(run, w, i + 1);
+	if (c->nranks != 0)
+		w->blocked[c->first_rank + step->rank] = w->blocked[c->first_rank + step->peer] = true;
+}
+
+static bool
+is_blocked(const struct run *run, const struct waits *w, const struct predecessors *predecessors, uint32_t rank)
+{
+	for (uint32_t i = 0; i < predecessors->count; i++) {
+		const struct run_collective *before = before_at(run, predecessors, i);
+
+		if (rank < before->nranks && w->blocked[before->first_rank + rank])
+			return true;
+	}
+	return false;
+}
+
+/* Those before it are done. */
+static void
+wait_in(struct run *run, struct waits *w, uint32_t index)
+{
+	const struct run_collective *c = &run->collectives[index];
+	struct predecessors predecessors = run_predecessors(run, c);
+
+	for (uint32_t i = c->first_step; i < c->first_step + c->nsteps; i++)
+		if (!run_follows_own(run, &run->steps[i]) && is_blocked(run, w, &predecessors, run->steps[i].rank))
+			note_waits(run, w, i);
+	while (w->next < w->nqueue)
+		block(run, w, w->queue[w->next++]);
+	for (uint32_t r = 0; r < c->nranks; r++)
+		if (!run->ranks[c->first_rank + r].part)
+			w->blocked[c->first_rank + r] = is_blocked(run, w, &predecessors, r);
+}
+
+/*
+ * Marks the steps without a record that wait, through others, for an open one: they had not begun when the run ended. In
+ * a truncated stream a record may be missing all the same. @return 0 or -ENOMEM with err
+ */
+static int
+fill_waits(struct run *run, struct err *err)
+{
+	size_t nsteps = (size_t)run->nsteps + 1;
+	struct waits w = { .first = run_alloc(nsteps, sizeof(*w.first), err),
+			   .list = run_alloc(run->ndepends, sizeof(*w.list), err),
+			   .queue = run_alloc(nsteps, sizeof(*w.queue), err),
+			   .blocked = run_alloc(run->nranks, sizeof(*w.blocked), err) };
+	bool whole = w.first != NULL && w.list != NULL && w.queue != NULL && w.blocked != NULL;
+
+	for (uint32_t i = 0; whole && !run->truncated && i < run->nsteps; i++)
+		if (run->steps[i].reported && run->steps[i].open &&
+		    !run_is_flows(&run->collectives[run->steps[i].collective]))
+			w.queue[w.nqueue++] = i;
+	if (w.nqueue != 0)
+		list_dependents(run, &w);
+	for (uint32_t c = 0; c < run->ncollectives && w.nqueue != 0; c++)
+		wait_in(run, &w, c);
+	free(w.first);
+	free(w.list);
+	free(w.queue);
+	free(w.blocked);
+	return whole ? 0 : -ENOMEM;
+}
+
 int
 run_fill_steps(struct run *run, const struct evidence *ev, struct err *err)
 {
@@ -386,6 +495,8 @@ run_fill_steps(struct run *run, const struct evidence *ev, struct err *err)
 		sum_up(run, &run->collectives[c]);
 	run_sum_up_iterations(run);
 	rc = run_fill_ranks(run, ev, err);
+	if (rc == 0)
+		rc = fill_waits(run, err);
 	if (rc == 0)
 		late_fill(run);
 	return rc;

@@ -337,23 +337,14 @@ sum_up(const struct run *run, const struct vedrfolnir *own, struct claim *claim,
 	return too_much;
 }
 
-/*
- * Of the steps of a collective, or of all: those that were to be reported, as far as is known. What a rank has behind its
- * open step has not begun when a run fails.
- */
+/* Of the steps of a collective, or of all that began: those that were reported. */
 static double
 reported_share(const struct run *run, uint32_t first, uint32_t count)
 {
-	bool failed = run_failed(run), open = false;
 	uint32_t reported = 0;
 
-	for (uint32_t i = first; i < first + count; i++) {
-		const struct run_step *step = &run->steps[i], *before = i > first ? step - 1 : step;
-
-		open = open && before->rank == step->rank && before->collective == step->collective;
-		reported += step->reported || open;
-		open |= failed && step->reported && step->open;
-	}
+	for (uint32_t i = first; i < first + count; i++)
+		reported += run->steps[i].reported || run->steps[i].waits;
 	return count != 0 ? (double)reported / count : 1;
 }
 

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "common/array.h"
 #include "common/wire/record.h"
 #include "diag/report/facts.h"
 #include "diag/vedrfolnir/cause/cause.h"
@@ -126,6 +127,51 @@ test_reported(void **state)
 	assert_float_equal(confidence_of(contended(PACKETS, 3, 0), &all, "guilty"), 0.75, 0.001);
 }
 
+/*
+ * 17->18's first step is open when the run ends, and so both second steps wait: their reports are not missing. Of a stream
+ * without an end they may be.
+ */
+static struct verdict *
+open_at_end(bool ended, enum rec_end_reason reason)
+{
+	struct rec_step open = { .step = 1, WAITED_NONE, .bytes = 360000000, .acked_bytes = 100000000, .open = 1 };
+	struct records r;
+	struct verdict *v;
+
+	case_fabric(&r);
+	RECORDS_PUT(&r, open, REC_STEP, H17, 80 * MS);
+	records_step(&r, 1, H15, REC_NONE, 0, EXPECT);
+	case_contention(&r, SW6, 1, 0, 79, 60, F17, PACKETS, BF2, PACKETS);
+	if (ended)
+		return case_conclude(&r, reason);
+	v = case_diagnose(&r);
+	records_fini(&r);
+	return v;
+}
+
+static void
+test_waiting_is_not_missing(void **state)
+{
+	static const enum rec_end_reason reasons[] = { REC_END_STALL, REC_END_QP_ERROR, REC_END_VIRTUAL_TIME };
+	struct verdict *v;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(reasons); i++) {
+		v = open_at_end(true, reasons[i]);
+		assert_int_equal(v->run.missing.steps, 0);
+		assert_int_equal(v->run.missing.waiting, 2);
+		assert_float_equal(v->run.overhead.completeness, 1, CLOSE);
+		assert_null(strstr(case_incomplete(v), "never reported"));
+		assert_float_equal(v->findings[0].confidence, 1, 0.001);
+		assert_false(verdict_claim(v)->innocent);
+		verdict_destroy(v);
+	}
+	v = open_at_end(false, REC_END_STALL);
+	assert_int_equal(v->run.missing.steps, 2);
+	assert_float_equal(v->findings[0].confidence, 0.5, 0.001);
+	verdict_destroy(v);
+}
+
 static void
 test_uncertainty_is_printed(void **state)
 {
@@ -163,9 +209,13 @@ test_innocent(void **state)
 UNIT_TEST(confidence)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rules),    cmocka_unit_test(test_measured),
-		cmocka_unit_test(test_reported), cmocka_unit_test(test_uncertainty_is_printed),
-		cmocka_unit_test(test_innocent), cmocka_unit_test(test_disputed),
+		cmocka_unit_test(test_rules),
+		cmocka_unit_test(test_measured),
+		cmocka_unit_test(test_reported),
+		cmocka_unit_test(test_uncertainty_is_printed),
+		cmocka_unit_test(test_innocent),
+		cmocka_unit_test(test_disputed),
+		cmocka_unit_test(test_waiting_is_not_missing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
