@@ -60,7 +60,7 @@ def runs():
     yield "FlowPulse", rocelab(SCENARIOS / "flowpulse.cfg")
     yield "FlowTracer", rocelab(SCENARIOS / "flowtracer.cfg")
     yield "R-Pingmesh", rocelab(SCENARIOS / "pingmesh.cfg")
-    yield "the twin", rocelab(small(fault("pfc-storm", port="S:1", start="100us", duration="200us")), "--blame", "twin")
+    yield "the twin", rocelab(small(extra=FLOW), "--blame", "twin")
     yield "a model", rocelab(SCENARIOS / "case-study.cfg")
 
 
