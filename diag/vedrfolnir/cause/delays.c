@@ -152,14 +152,15 @@ packets_in_row(const struct cause_input *in, uint32_t step, struct window epoch,
  * The mean wait at a switch of the packets with a measured round trip, at most. The last of a burst finds more queued
  * than those before it, so these packets may have had all of the queue that the step's packets found. They waited for
  * that queue, for as many packets of each other class, as classes are served in turn, and for frames that were served
- * ahead of them, as for a pause: no record shows how ACKs were spread over them.
+ * ahead of them, as for a pause: no record shows how ACKs were spread over them. Such a frame holds up those that are in the
+ * queue, of which the last one found the others there.
  */
 static double
 hop_wait_ps(const struct cause_input *in, uint32_t flow, uint32_t port, struct passing *p)
 {
 	const struct evidence *ev = in->ev;
 	double took_ps = (double)(p->during.to_ps - p->during.from_ps), covered_ps = 0, missing_ps;
-	double seen = 0, depth = 0, pause_ps = 0, classes = 1;
+	double seen = 0, depth = 0, pause_ps = 0, classes = 1, waiting = 1;
 	struct ev_range epochs = evidence_epochs(ev, port, p->during.from_ps, p->during.to_ps);
 	double overtaken_ps = overtaken_at(ev, port, p->during);
 
@@ -173,6 +174,7 @@ hop_wait_ps(const struct cause_input *in, uint32_t flow, uint32_t port, struct p
 			continue;
 		covered_ps += (double)overlap_ps;
 		pause_ps += own != NULL ? (double)own->pause_ps : 0;
+		waiting = fmax(waiting, own != NULL ? own->depth_max + 1.0 : 0);
 		pause_ps += served_before_ps(ev, epoch, flow);
 		classes = fmax(classes, classes_in(ev, epoch));
 		if (row != NULL)
@@ -184,8 +186,8 @@ hop_wait_ps(const struct cause_input *in, uint32_t flow, uint32_t port, struct p
 	p->missing_ps = fmax(p->missing_ps, missing_ps);
 	if (seen < 1 || seen < p->least * p->packets * (p->packets < FEW_PACKETS ? 1 : 1 - missing_ps / took_ps))
 		return INFINITY;
-	return depth / fmin(p->samples, seen) * classes * frame_ps(ev, port) +
-	       held_ps(in, pause_ps + overtaken_ps, p->samples);
+	return depth / fmin(p->samples, seen) * classes * frame_ps(ev, port) + held_ps(in, pause_ps, p->samples) +
+	       overtaken_ps * fmin(1, fmin(in->most_in_flight, waiting) / p->samples);
 }
 
 /* Their wait at all switches. An unreported time may have held up the packets that were in flight then. */

@@ -35,6 +35,7 @@ struct seen {
 	bool unbounded;                    /* no window bounds what is in flight; else it is of 93 packets */
 	uint64_t from_ps;                  /* the step begins */
 	uint64_t reported_ps;              /* after an epoch began, when rows of its flow were reported; 0: at its end */
+	uint64_t ack_bytes;                /* of ACKs that were served before packets that waited at 2:3 */
 };
 
 typedef uint32_t hop_at[2];
@@ -133,6 +134,13 @@ put_way17(struct records *r, const struct seen *seen)
 			 seen->turned && hop[i].node == SW6 ? hop[i].port : hop[i].in_port, seen);
 	if (seen->elsewhere)
 		put_port(r, F17, SW3, 1, 2, seen);
+	if (seen->ack_bytes != 0) {
+		struct rec_overtake_row acks = {
+			.port = 2, .acks = 1, .epoch_last = LAST, .packets = seen->ack_bytes / 84, .bytes = seen->ack_bytes
+		};
+
+		RECORDS_PUT(r, acks, REC_OVERTAKE_ROW, SW2, 80 * MS);
+	}
 }
 
 static void
@@ -262,7 +270,8 @@ test_delay_of_a_slow_nic(void **state)
 
 /*
  * What is not needed: packets sent only once, a NIC that was never paused (round trips begin behind it), queues that were
- * always short, switches that stood still for no moment, a delay that was there all the time.
+ * always short, switches that stood still for no moment, a delay that was there all the time; a bound for packets in flight,
+ * where ACKs that were served first overtook a short queue.
  */
 static void
 test_delay_beside_others(void **state)
@@ -276,6 +285,7 @@ test_delay_beside_others(void **state)
 		{ .min_us = 30, .mean_us = 31, .depth = 32, .ports = 3 },
 		{ .min_us = 30, .mean_us = 31, .depth = 7, .ports = 3, .classes = 1 },
 		{ .min_us = 30, .mean_us = 31, .ports = 3, .per_ack = 16 },
+		{ .min_us = 30, .mean_us = 31, .depth = 7, .ports = 3, .ack_bytes = 80000000, .unbounded = true },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(seen); i++) {
@@ -292,7 +302,8 @@ test_delay_beside_others(void **state)
  * packets went round; where a switch was paused so long that each window met it; where another class was served in
  * turn; where most packets of the rows are of other steps of the flow, so that the step's may be those that met the
  * queues; where an ACK speaks for 16 packets, so that those whose round trips are known may be the ones that waited;
- * where nothing bounds the packets that a pause held up; where all of an epoch with a short queue may have been sent again.
+ * where nothing bounds the packets that a pause held up; where ACKs overtook a long queue; where all of an epoch with a
+ * short queue may have been sent again.
  */
 static void
 test_no_delay(void **state)
@@ -309,6 +320,7 @@ test_no_delay(void **state)
 		{ .min_us = 30, .mean_us = 31, .depth = 7, .ports = 3, .others = 99 },
 		{ .min_us = 30, .mean_us = 31, .depth = 7, .ports = 3, .per_ack = 16 },
 		{ .min_us = 30, .mean_us = 31, .depth = 7, .ports = 3, .paused_ps = 20 * MS, .unbounded = true },
+		{ .min_us = 30, .mean_us = 31, .depth = 50, .ports = 3, .ack_bytes = 800000000, .unbounded = true },
 		{ .min_us = 30,
 		  .mean_us = 90,
 		  .depth = 900,
