@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "diag/vedrfolnir/cause/paced.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +13,8 @@ struct carried {
 	struct finding want; /* type, root and collective of the finding, its key and evidence */
 	uint32_t order, flow;
 	double waits;
-	bool port; /* a finding about a port: its flow, where it has one, took no place in the queue */
+	bool port;     /* a finding about a port: its flow, where it has one, took no place in the queue */
+	bool receiver; /* is_of_receiver() */
 };
 
 struct slowed {
@@ -64,14 +66,19 @@ is_of_queue(const struct finding *out)
 	return merge_is(out, FINDING_OF_QUEUES) && !merge_is(out, FINDING_OF_PAUSES | FINDING_OF_LINK) && out->nflows != 0;
 }
 
+/* A finding about a slow NIC, by its pauses. */
+static bool
+is_of_receiver(const struct finding *out)
+{
+	return merge_is(out, FINDING_OF_SENDER) && out->nports > 1;
+}
+
 /* A finding about a port that pauses without a reason. */
 static bool
 is_of_storm(const struct finding *out)
 {
-	bool receiver = merge_is(out, FINDING_OF_SENDER) && out->nports > 1; /* a slow NIC, by its pauses */
-
-	return receiver || (merge_is(out, FINDING_OF_PAUSES) && merge_is(out, FINDING_OF_FAULT) &&
-			    !merge_is(out, FINDING_OF_CIRCLE) && out->nflows == 0 && out->root_port != EV_NONE);
+	return is_of_receiver(out) || (merge_is(out, FINDING_OF_PAUSES) && merge_is(out, FINDING_OF_FAULT) &&
+				       !merge_is(out, FINDING_OF_CIRCLE) && out->nflows == 0 && out->root_port != EV_NONE);
 }
 
 /* A finding about a cable that runs at a lower rate: the step's packets alone queue before it. */
@@ -79,6 +86,13 @@ static bool
 is_of_slow_link(const struct finding *out)
 {
 	return out->type == &cause_link_rate.type && out->root_port != EV_NONE;
+}
+
+/* A finding about a path that is longer: congestion control that measures delays takes it for a queue. */
+static bool
+is_of_delay(const struct finding *out)
+{
+	return out->type == &cause_path_delay.type;
 }
 
 /* A finding about frames that a port serves first: others' packets wait before it for them, behind no packet. */
@@ -91,7 +105,7 @@ is_of_class(const struct finding *out)
 static bool
 is_of_port(const struct finding *out)
 {
-	return is_of_storm(out) || is_of_slow_link(out) || is_of_class(out);
+	return is_of_storm(out) || is_of_slow_link(out) || is_of_class(out) || is_of_delay(out);
 }
 
 static const struct prov_port *
@@ -159,6 +173,8 @@ finding_of(struct cause_set *set, uint32_t step, const struct carried *carried)
 	    merge_put(set, &finding->out.victims, &finding->out.nvictims, set->in->steps[step].flow) == EV_NONE)
 		return NULL;
 	cause_port(set, finding, want.root_port);
+	if (carried->receiver)
+		cause_port(set, finding, set->in->ev->ports[want.root_port].peer);
 	cause_time(finding, want.start_ps, want.end_ps);
 	finding->out.evidence = want.evidence;
 	return finding;
@@ -211,15 +227,29 @@ queued_before(const struct cause_set *set, uint32_t step, uint32_t port)
 	return (ends[0] != NULL && may_mark(set->in, ends[0])) || (ends[1] != NULL && may_mark(set->in, ends[1]));
 }
 
-/* Is the finding about a port at which a queue grew that no flow is to blame for, in the step or in one before it? */
+/*
+ * Is the finding about a port at which a queue grew that no flow is to blame for, in the step or in one before it? A slow
+ * NIC has one of its own, beside that of the port it pauses, and a longer path is none: both are delays.
+ */
 static bool
 made_queue(const struct cause_set *set, uint32_t step, const struct cause_finding *finding)
 {
+	if (is_of_receiver(&finding->out) || is_of_delay(&finding->out))
+		return true;
 	if (is_of_storm(&finding->out))
 		return finding->claimed_ps <= 0 || queued_by_pauses(set, step);
 	if (is_of_slow_link(&finding->out) || is_of_class(&finding->out))
 		return finding->claimed_ps <= 0 || queued_before(set, step, finding->out.root_port);
 	return false;
+}
+
+/* Late ACKs and pacing are all that a longer path costs: what it claims may have a part of the pacing. */
+static double
+beside_own_ps(const struct cause_set *set, uint32_t step, const struct cause_finding *finding, double paced_ps)
+{
+	double left_ps = paced_ps + cause_ledger_ps(set->in, step, LEDGER_LATE) - finding->claimed_ps;
+
+	return is_of_delay(&finding->out) ? fmax(0, fmin(paced_ps, left_ps)) : paced_ps;
 }
 
 void
@@ -234,7 +264,7 @@ paced_by_ports(struct cause_set *set, uint32_t step)
 		return;
 	for (uint32_t i = 0; i < set->count; i++)
 		if (made_queue(set, step, &set->findings[i]))
-			set->findings[i].paced_ps = paced_ps / ports;
+			set->findings[i].paced_ps = beside_own_ps(set, step, &set->findings[i], paced_ps / ports);
 }
 
 /* @return how many culprits the step's findings about queues have, and those about ports, of which each is one */
@@ -255,7 +285,9 @@ carry(struct slowed *slowed, const struct cause_finding *finding, bool port, uin
 	const struct finding *out = &finding->out;
 	struct carried *carried = &slowed->carried[slowed->count++];
 
-	*carried = (struct carried){ .order = finding->order, .flow = flow, .waits = waits, .port = port };
+	*carried = (struct carried){
+		.order = finding->order, .flow = flow, .waits = waits, .port = port, .receiver = is_of_receiver(out)
+	};
 	carried->want.type = out->type;
 	carried->want.key = out->key;
 	carried->want.root_port = out->root_port;
@@ -285,7 +317,8 @@ paced_carry_out(struct cause_set *set, uint32_t step)
 	set->no_memory |= slowed->carried == NULL;
 	for (uint32_t i = 0; i < set->count && slowed->carried != NULL; i++) {
 		const struct cause_finding *finding = &set->findings[i];
-		bool port = held ? finding->paced_ps > 0 : finding->claimed_ps > 0 && made_queue(set, step, finding);
+		bool claims = finding->claimed_ps > 0 && made_queue(set, step, finding);
+		bool port = held ? finding->paced_ps > 0 || (claims && is_of_delay(&finding->out)) : claims;
 
 		for (uint32_t f = 0; is_of_queue(&finding->out) && f < finding->out.nflows && slowed->count < count; f++) {
 			double waits = paced_waits(set, step, finding, f) - (held ? 0 : finding->carried[f]);

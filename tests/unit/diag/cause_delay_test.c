@@ -185,6 +185,49 @@ test_delay(void **state)
 	verdict_destroy(v);
 }
 
+/*
+ * Congestion control takes 20 us more for a queue, and holds the sender back for all that it loses: no packet waited behind
+ * another's. It has not recovered in the next step, whose ledger has no late ACK.
+ */
+static void
+test_delay_slows_the_sender(void **state)
+{
+	const struct seen seen = { .min_us = 30, .mean_us = 31, .depth = 7, .ports = 3, .unbounded = true };
+	struct rec_step step = { .step = 1,
+				 WAITED_NONE,
+				 .bytes = 360000000,
+				 .acked_bytes = 360000000,
+				 .end_ps = 80 * MS,
+				 .rtt_min_ps = 30 * PS_PER_US,
+				 .rtt_mean_ps = 31 * PS_PER_US,
+				 .wire_ps = EXPECT,
+				 .paced_ps = 80 * MS - EXPECT };
+	const struct finding *delay;
+	struct records r;
+	struct verdict *v;
+
+	case_fabric(&r);
+	step.rank = r.rank_of[H17];
+	step.rtt_samples = samples(&r, &seen);
+	RECORDS_PUT(&r, step, REC_STEP, H17, step.end_ps);
+	put_way17(&r, &seen);
+	step.step = 2;
+	step.waited_rank = step.rank;
+	step.waited_step = 1;
+	step.waited_collective = 0;
+	step.rtt_min_ps = step.rtt_mean_ps = step.rtt_samples = 0;
+	step.start_ps = step.end_ps;
+	step.end_ps += 80 * MS;
+	RECORDS_PUT(&r, step, REC_STEP, H17, step.end_ps);
+	v = case_conclude(&r, REC_END_COMPLETE);
+	delay = case_find(v, FINDING_PATH_DELAY, "17->18/10000>10000", NULL);
+	assert_non_null(delay);
+	assert_int_equal(v->nfindings, 1);
+	assert_int_equal(delay->nsteps, 2);
+	assert_float_equal((float)(delay->explained_ps / 1e9), 98.5f, 0.1f);
+	verdict_destroy(v);
+}
+
 /* A port that the ACKs leave by dropped packets from a full queue: ACKs may wait there, unless that was later. */
 static void
 test_delay_beside_a_full_queue(void **state)
@@ -560,6 +603,7 @@ UNIT_TEST(cause_delay)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_delay),
+		cmocka_unit_test(test_delay_slows_the_sender),
 		cmocka_unit_test(test_delay_beside_a_full_queue),
 		cmocka_unit_test(test_delay_beside_a_hole),
 		cmocka_unit_test(test_delay_of_a_slow_nic),

@@ -319,6 +319,46 @@ what_waited_in_a_slow_nic_is_its_own(void **state)
 }
 
 /*
+ * 18's NIC pauses 3:1 in each of eight parts of the time. Congestion control holds 17->18 back for what waits in both, and in
+ * its next step for LOST, when no port is paused any more.
+ */
+static void
+a_slow_nic_slows_the_sender_too(void **state)
+{
+	const uint32_t parts = 8, span = (uint32_t)((EXPECT + LOST) / RECORDS_EPOCH_PS) / parts;
+	const struct finding *found;
+	struct records r;
+	struct rec_step step = slow_step(&r);
+	struct verdict *v;
+
+	step.paced_ps = LOST;
+	RECORDS_PUT(&r, step, REC_STEP, H17, step.end_ps);
+	for (uint32_t p = 0; p < parts; p++) {
+		struct rec_port_row row =
+			records_port_row(0, p * span, (p + 1) * span - 1, 250000 / parts, 7500000 / parts, 30);
+
+		row.pause_ps = MS;
+		records_put_port(&r, SW3, row);
+		case_flow(&r, SW3, 0, 2, F17, p * span, (p + 1) * span - 1, 250000 / parts, 7500000 / parts);
+	}
+	step.step = 2;
+	step.waited_rank = step.rank;
+	step.waited_step = 1;
+	step.waited_collective = 0;
+	step.start_ps = step.end_ps;
+	step.end_ps += EXPECT + LOST;
+	RECORDS_PUT(&r, step, REC_STEP, H17, step.end_ps);
+	v = case_conclude(&r, REC_END_COMPLETE);
+	found = case_find(v, FINDING_HOST_LIMITED, "18:1", NULL);
+	assert_non_null(found);
+	assert_int_equal(v->nfindings, 1);
+	assert_int_equal(found->nsteps, 2);
+	assert_float_equal((float)(found->explained_ps / 1e9), 40.0f, 0.1f);
+	assert_true(case_has_port(v, found, "3:1"));
+	verdict_destroy(v);
+}
+
+/*
  * 3 has no route to 18, and counts the packets at 3:2, of which the last is of 15->18. 17->18 does not pass that port; its
  * timer ended, and all that it sent again had arrived: its sender was held up by late ACKs for LOST.
  */
@@ -392,6 +432,7 @@ UNIT_TEST(cause_ledger)
 		cmocka_unit_test(a_paused_sender_knows_for_how_long),
 		cmocka_unit_test(pauses_of_a_slow_nic_are_its_own),
 		cmocka_unit_test(what_waited_in_a_slow_nic_is_its_own),
+		cmocka_unit_test(a_slow_nic_slows_the_sender_too),
 		cmocka_unit_test(ports_without_a_route_cost_the_timers),
 		cmocka_unit_test(equal_causes_side_by_side_have_an_effect),
 	};
