@@ -78,7 +78,7 @@ def commands():
 def figures_of_readme():
     """How often verdicts are right stands in two places, with the same figures."""
     readme = " ".join(text_of(SOURCE / "README.md").split())
-    claim = re.search(r"Of (\d+) random odd cases (\d+) are right, (\d+) partly right, (\d+) wrong and (\d+) unknown", readme)
+    claim = re.search(r"Of (\d+) random odd cases (\d+) were right, (\d+) partly right, (\d+) wrong and (\d+) unknown", readme)
     check(claim is not None, "README.md says how often verdicts are right")
     short = text_of(SOURCE / "docs/evaluation.md").split("## What falls short\n", 1)[1].split("\n## ")[0]
     for figure in claim.groups():

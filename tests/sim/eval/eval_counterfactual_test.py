@@ -50,7 +50,7 @@ table = evaluate(out, "--seeds", "5", "--draws", 1, "--cases", CASES).stdout
 check("SHARE ERROR" in table and re.search("leaf-spine +twin", table), "a table says it to people", table)
 (out / "5" / "002" / "case.cfg").write_text("collectives = ();\n")
 other = evaluate(out, "--seeds", "5", "--draws", 1, "--cases", CASES, expect=2)
-check("another version" in reported(other) and "--out" in reported(other), "a case of another version is refused", reported(other))
+check("of another scenario or version" in reported(other) and "--out" in reported(other), "a case of another version is refused", reported(other))
 few = scratch()
 mean = json.loads(evaluate(few / "mean", "--seeds", "5", "--draws", 2, "--cases", 1, "--estimates-alone", "--json").stdout)
 with sqlite3.connect(few / "mean" / "eval.sqlite") as db:
