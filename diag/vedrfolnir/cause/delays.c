@@ -152,8 +152,8 @@ packets_in_row(const struct cause_input *in, uint32_t step, struct window epoch,
  * The mean wait at a switch of the packets with a measured round trip, at most. The last of a burst finds more queued
  * than those before it, so these packets may have had all of the queue that the step's packets found. They waited for
  * that queue, for as many packets of each other class, as classes are served in turn, and for frames that were served
- * ahead of them, as for a pause: no record shows how ACKs were spread over them. Such a frame holds up those that are in the
- * queue, of which the last one found the others there.
+ * ahead of them, as for a pause: no record shows how ACKs were spread over them. Such a frame holds up those that are in
+ * the queue, of which the last one found the others there.
  */
 static double
 hop_wait_ps(const struct cause_input *in, uint32_t flow, uint32_t port, struct passing *p)

@@ -313,8 +313,8 @@ test_delay_of_a_slow_nic(void **state)
 
 /*
  * What is not needed: packets sent only once, a NIC that was never paused (round trips begin behind it), queues that were
- * always short, switches that stood still for no moment, a delay that was there all the time; a bound for packets in flight,
- * where ACKs that were served first overtook a short queue.
+ * always short, switches that stood still for no moment, a delay that was there all the time; a bound for packets in
+ * flight, where ACKs that were served first overtook a short queue.
  */
 static void
 test_delay_beside_others(void **state)

@@ -319,8 +319,8 @@ what_waited_in_a_slow_nic_is_its_own(void **state)
 }
 
 /*
- * 18's NIC pauses 3:1 in each of eight parts of the time. Congestion control holds 17->18 back for what waits in both, and in
- * its next step for LOST, when no port is paused any more.
+ * 18's NIC pauses 3:1 in each of eight parts of the time. Congestion control holds 17->18 back for what waits in both, and
+ * in its next step for LOST, when no port is paused any more.
  */
 static void
 a_slow_nic_slows_the_sender_too(void **state)
