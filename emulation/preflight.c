@@ -20,7 +20,9 @@
 #include "topo/circle.h"
 #include "workload/plan.h"
 
-#define CIRCLE_SHOWN 12 /* ports of a circle by name */
+#define CIRCLE_SHOWN 12    /* ports of a circle by name */
+#define IBTA_LEAST_MTU 256 /* path MTUs are its powers of two */
+#define IBTA_MOST_MTU 4096
 
 struct preflight_finding *
 preflight_add(struct preflight *c, const char *check, bool inert, const char *fmt, ...)
@@ -94,6 +96,127 @@ check_timer(struct preflight *c)
 		units_format_time(c->sc->roce.timeout_ps, timer, sizeof(timer)),
 		units_format_time(rtt_ps, rtt, sizeof(rtt)));
 	snprintf(f->remedy, sizeof(f->remedy), "--set host.timeout=%" PRIu64 "us", (right_ps + 999999) / 1000000);
+	return 0;
+}
+
+/* Messages that a QP cannot have in flight as fast as their path carries them. */
+
+struct short_window {
+	uint32_t flow, count; /* the one that lacks most, and how many there are */
+	uint32_t hops;
+	uint64_t rate_bps, needed_bytes; /* of its path, payload */
+	uint8_t *seen;                   /* [flows] */
+};
+
+static void
+weigh_window(const struct preflight *c, uint32_t flow, uint64_t message_bytes, struct short_window *found)
+{
+	const struct scenario *sc = c->sc;
+	uint64_t rate_bps = UINT64_MAX, most_bytes = scenario_in_flight_bytes(sc), wire_bytes, bytes;
+	struct route_path path;
+
+	if (message_bytes <= most_bytes || found->seen[flow] || !plan_flow_sends(sc->plan, flow) ||
+	    scenario_path(sc, flow, false, &path) != 0)
+		return;
+	found->seen[flow] = true;
+	for (uint32_t h = 0; h < path.hops; h++)
+		rate_bps = min_u64(rate_bps, sc->topo->ports[path.ports[h]].rate_bps);
+	wire_bytes = (uint64_t)((unsigned __int128)rate_bps * sc->plan->of[flow].base_rtt_ps / 8 / PS_PER_S);
+	bytes = (uint64_t)((unsigned __int128)wire_bytes * sc->roce.mtu_bytes / sc->mtu_frame_bytes);
+	if (bytes <= most_bytes)
+		return;
+	found->count++;
+	if (bytes > found->needed_bytes) {
+		found->flow = flow;
+		found->hops = path.hops;
+		found->rate_bps = rate_bps;
+		found->needed_bytes = bytes;
+	}
+}
+
+/* Every message of the plan. */
+static void
+weigh_windows(const struct preflight *c, struct short_window *found)
+{
+	const struct plan *plan = c->sc->plan;
+
+	for (uint32_t i = 0; i < plan->ncollectives; i++) {
+		const struct plan_collective *collective = &plan->collectives[i];
+
+		for (uint32_t r = 0; r < collective->schedule->ranks; r++)
+			for (uint32_t s = 1; s <= coll_steps(collective->schedule, r); s++)
+				if (collective->steps[plan_at(collective, r, s)].flow != PLAN_NONE)
+					weigh_window(c, collective->steps[plan_at(collective, r, s)].flow,
+						     plan_step_bytes(collective, r, s), found);
+	}
+	for (uint32_t i = 0; i < plan->nbackgrounds; i++)
+		weigh_window(c, plan->backgrounds[i].flow, plan->backgrounds[i].bytes * plan->backgrounds[i].depth, found);
+	for (uint32_t i = 0; i < plan->nmessages; i++)
+		weigh_window(c, plan->messages[i].flow, plan->messages[i].bytes, found);
+}
+
+/* The smallest MTU above the present one of which as many packets as a QP has hold what the path does; 0: there is none */
+static uint64_t
+roomy_mtu(const struct scenario *sc, const struct short_window *found)
+{
+	uint64_t rtt_ps = sc->plan->of[found->flow].base_rtt_ps;
+	uint64_t wire_bytes = (uint64_t)((unsigned __int128)found->rate_bps * rtt_ps / 8 / PS_PER_S);
+	uint64_t mtu =
+		sc->roce.data_overhead_bytes != 0 ? wire_bytes / (ROCE_MAX_INFLIGHT - found->hops) + 1 : sc->roce.mtu_bytes;
+
+	while (sc->roce.data_overhead_bytes == 0 && mtu <= IBTA_MOST_MTU &&
+	       mtu * (ROCE_MAX_INFLIGHT - found->hops) < wire_bytes) /* its frames are longer at every hop */
+		mtu *= 2;
+	return mtu <= (sc->roce.data_overhead_bytes != 0 ? ROCE_MAX_MTU : IBTA_MOST_MTU) ? mtu : 0;
+}
+
+static void
+report_window(struct preflight *c, const struct short_window *found)
+{
+	const struct scenario *sc = c->sc;
+	const struct flow *flow = &sc->plan->flows.flows[found->flow];
+	uint64_t most_bytes = scenario_in_flight_bytes(sc),
+		 packets_bytes = (uint64_t)ROCE_MAX_INFLIGHT * sc->roce.mtu_bytes;
+	char rtt[32], rate[32], packets[64] = "", more[64] = "";
+	struct preflight_finding *f;
+
+	if (most_bytes == packets_bytes)
+		snprintf(packets, sizeof(packets), ", %d packets of host.mtu", ROCE_MAX_INFLIGHT);
+	if (found->count > 1)
+		snprintf(more, sizeof(more), "; so it is of %u more flow%s", found->count - 1,
+			 found->count == 2 ? "" : "s");
+	f = preflight_add(c, "window-below-bdp", false,
+			  "%s to %s: a QP has at most %" PRIu64
+			  " B in flight%s, and %s in %s, a round trip without queues, are %" PRIu64
+			  " B of payload: it sends at %.1f %% of that rate at most%s",
+			  sc->topo->nodes[flow->src_node].name, sc->topo->nodes[flow->dst_node].name, most_bytes, packets,
+			  units_format_rate(found->rate_bps, rate, sizeof(rate)),
+			  units_format_time(sc->plan->of[found->flow].base_rtt_ps, rtt, sizeof(rtt)), found->needed_bytes,
+			  100 * (double)most_bytes / (double)found->needed_bytes, more);
+	if (packets_bytes < found->needed_bytes && roomy_mtu(sc, found) == 0)
+		return;
+	if (packets_bytes < found->needed_bytes)
+		preflight_remedy(f, "--set host.mtu=%" PRIu64, roomy_mtu(sc, found));
+	if (!sc->roce.window_is_bdp && sc->roce.window_bytes != 0 && sc->roce.window_bytes < found->needed_bytes)
+		preflight_remedy(f, "--set host.window=bdp");
+}
+
+/* A window that is the longest path's bandwidth and delay holds them, but for what frames and ACKs add. */
+static int
+check_window(struct preflight *c)
+{
+	struct short_window found = { .count = 0 };
+	uint64_t most_bytes = scenario_in_flight_bytes(c->sc);
+
+	if (most_bytes == 0 || (c->sc->roce.window_is_bdp && most_bytes == c->sc->bdp_bytes))
+		return 0;
+	found.seen = calloc(c->sc->plan->flows.count + 1u, sizeof(*found.seen));
+	if (found.seen == NULL)
+		return -ENOMEM;
+	weigh_windows(c, &found);
+	free(found.seen);
+	if (found.count != 0)
+		report_window(c, &found);
 	return 0;
 }
 
@@ -174,9 +297,6 @@ check_classes(struct preflight *c)
 }
 
 /* Single ports that do not carry what passes them: without PFC for its class, or with a smaller MTU. */
-
-#define IBTA_LEAST_MTU 256 /* path MTUs are its powers of two */
-#define IBTA_MOST_MTU 4096
 
 struct unfit {
 	uint32_t port, flow, count; /* the first, and how many there are; count 0: none */
@@ -584,7 +704,7 @@ check_cnps(struct preflight *c)
 
 static int (*const checks[])(struct preflight *c) = {
 	preflight_ecn, preflight_headroom, preflight_buffer,       preflight_pools, check_timer, check_classes,
-	check_ports,   check_circles,      check_oversubscription, check_watchdog,  check_cnps,
+	check_ports,   check_circles,      check_oversubscription, check_watchdog,  check_cnps,  check_window,
 };
 
 /* @param switches  of all_switches(); may be NULL */

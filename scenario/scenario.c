@@ -334,7 +334,7 @@ make_plan(struct scenario *sc, struct err *err)
 			.ack_bytes = sc->roce.ack_bytes,
 			.frames_per_ack = sc->roce.ack_every,
 			.quantum_ps = sc->timing.quantum_ps,
-			.window_bytes = scenario_window_bytes(sc),
+			.window_bytes = scenario_in_flight_bytes(sc),
 			.spare = sc->roce.cc.ops->spare != NULL ? sc->roce.cc.ops->spare(&sc->roce.cc) : 0,
 		},
 	};

@@ -236,8 +236,10 @@ struct scenario *scenario_operator(const struct scenario *scenario, uint32_t ite
 uint64_t scenario_chance_seed(const struct scenario *scenario);
 /* Delay up to which a host does not count as slow: as configured, or the default of the kinds of hosts. */
 uint64_t scenario_jitter_ps(const struct scenario *scenario);
-/* @return maximum payload in flight of a QP of an embedded host; 0: unbounded, or hosts have windows of their own */
+/* @return host.window of an embedded host, as far as a QP can fill it; 0: there is none, or hosts have their own */
 uint64_t scenario_window_bytes(const struct scenario *scenario);
+/* @return maximum payload in flight of a QP of an embedded host, by its window and packets; 0: hosts have their own */
+uint64_t scenario_in_flight_bytes(const struct scenario *scenario);
 
 /* @return how long the fabric's windows are */
 uint64_t scenario_window_ps(const struct scenario *scenario);

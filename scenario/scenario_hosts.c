@@ -499,7 +499,18 @@ scenario_jitter_ps(const struct scenario *sc)
 uint64_t
 scenario_window_bytes(const struct scenario *sc)
 {
+	uint64_t window_bytes = sc->roce.window_is_bdp ? sc->bdp_bytes : sc->roce.window_bytes;
+
+	return sc->nexternal == 0 ? min_u64(window_bytes, scenario_in_flight_bytes(sc)) : 0;
+}
+
+uint64_t
+scenario_in_flight_bytes(const struct scenario *sc)
+{
+	uint64_t window_bytes = sc->roce.window_is_bdp ? sc->bdp_bytes : sc->roce.window_bytes;
+	uint64_t most_bytes = (uint64_t)ROCE_MAX_INFLIGHT * sc->roce.mtu_bytes;
+
 	if (sc->nexternal != 0)
 		return 0;
-	return sc->roce.window_is_bdp ? sc->bdp_bytes : sc->roce.window_bytes;
+	return window_bytes != 0 ? min_u64(window_bytes, most_bytes) : most_bytes;
 }

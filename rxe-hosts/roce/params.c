@@ -34,7 +34,7 @@ static const struct cfg_field fields[] = {
 		  .doc = "congestion control of the senders: its signal, and the group of its parameters"),
 	CFG_FIELD("window", CFG_STRING, FIELD(window), .def = "bdp",
 		  .doc = "payload bytes a QP may have in flight: \"bdp\" (largest bandwidth-delay product of the "
-			 "topology), \"none\" or a size"),
+			 "topology), \"none\" or a size. Whatever it is, a QP has 16384 packets in flight at most"),
 	CFG_FIELD("window_scales_with_rate", CFG_BOOL, FIELD(window_scales_with_rate), .def = "true",
 		  .doc = "the window shrinks with the QP's rate"),
 	CFG_FIELD("rate_at_once", CFG_BOOL, FIELD(rate_at_once), .def = "false",

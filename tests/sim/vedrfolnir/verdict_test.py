@@ -223,7 +223,22 @@ faults = ( { kind = "corruption"; port = "e0:3"; rate = 0.02; }, { kind = "corru
     check("arrived damaged" in found[0]["evidence"], "corruption: the evidence distinguishes loss and damage", found)
 
 
+def packets_in_flight():
+    """Long links, on which a QP's packets are fewer than bandwidth times delay: expected, whatever the window is, and nobody's fault."""
+    text = """
+topology = { kind = "explicit"; hosts = [ "a", "b" ]; switches = [ "s", "t" ]; rate = "400Gbps"; delay = "1us";
+             links = ( "a s", "b t", "s t 400Gbps 200us" ); };
+collectives = ( { op = "allgather"; algorithm = "ring"; bytes = "80MB"; } );
+"""
+    for name, sets in (("bdp", ()), ("none", ("--set", "host.window=none")), ("longer frames", ("--set", "host.mtu=2048"))):
+        run = rocelab(scenario_file(text), *sets)
+        innocent(run, f"packets in flight, {name}")
+        took = run.verdict["collectives"][0]
+        check(took["end_ns"] - took["start_ns"] > (1_350_000 if name != "longer frames" else 1_200_000), f"packets in flight, {name}: the time", took)
+
+
 clean_ring()
+packets_in_flight()
 other_class()
 class_0()
 corruption()

@@ -425,6 +425,35 @@ ecn_behind_drops(void **state)
 	assert_null(of(&found, "ecn-behind-drop"));
 }
 
+/* 400 Gbps over 200 us: 20.4 MB of payload in a round trip, of which 16,384 packets of 1,024 B are 16.8 MB. */
+#define LONG_LINK                                                                                                          \
+	"topology = { kind = \"explicit\"; hosts = [ \"a\", \"b\" ]; switches = [ \"s\", \"t\" ]; rate = \"400Gbps\"; "    \
+	"delay = \"1us\"; links = ( \"a s\", \"b t\", \"s t 400Gbps 200us\" ); };\n"                                       \
+	"collectives = ( { op = \"allgather\"; algorithm = \"ring\"; bytes = \"80MB\"; } );\n"
+
+static void
+windows_that_do_not_fill_the_path(void **state)
+{
+	struct found found;
+
+	(void)state;
+	expect_remedy(LONG_LINK, "", "window-below-bdp", "--set host.mtu=2048");
+	expect_remedy(LONG_LINK, "--set host.window=none", "window-below-bdp", "--set host.mtu=2048");
+	expect_remedy(LONG_LINK, "--set host.window=10MB", "window-below-bdp", "--set host.mtu=2048 --set host.window=bdp");
+	expect_remedy(LONG_LINK, "--set host.window=10MB --set host.mtu=4096", "window-below-bdp", "--set host.window=bdp");
+	expect_remedy(LONG_LINK, "--set host.mtu=1000 --set host.data_overhead=48", "window-below-bdp",
+		      "--set host.mtu=1245");
+	expect(LONG_LINK, "", "window-below-bdp", false, "so it is of 1 more flow");
+	/* A path that is longer than any MTU helps. */
+	expect_remedy(LONG_LINK, "--set 'topology.links=( \"a s\", \"b t\", \"s t 400Gbps 2ms\" )'", "window-below-bdp",
+		      "");
+	/* Messages that are in flight as a whole; paths that are short enough. */
+	look(LONG_LINK, "--set collectives.[0].bytes=30MB", &found);
+	assert_null(of(&found, "window-below-bdp"));
+	look(LONG_LINK, "--set 'topology.links=( \"a s\", \"b t\", \"s t 400Gbps 150us\" )'", &found);
+	assert_null(of(&found, "window-below-bdp"));
+}
+
 UNIT_TEST(preflight)
 {
 	const struct CMUnitTest tests[] = {
@@ -446,6 +475,7 @@ UNIT_TEST(preflight)
 		cmocka_unit_test(a_watchdog_without_pfc),
 		cmocka_unit_test(buffers_in_a_circle),
 		cmocka_unit_test(more_hosts_than_uplinks),
+		cmocka_unit_test(windows_that_do_not_fill_the_path),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
