@@ -618,7 +618,7 @@ check_oversubscription(struct preflight *c)
 	struct cfg_where where = cfg_where_key(c->sc->cfg, "topology");
 	uint32_t worst = TOPO_NONE, count = 0;
 	struct sides most = { 0 };
-	char hosts[32], others[32];
+	char hosts[32], others[32], rate[32];
 	struct preflight_finding *f;
 
 	for (uint32_t n = 0; n < topo->nnodes; n++) {
@@ -644,8 +644,8 @@ check_oversubscription(struct preflight *c)
 	if (cfg_has(&where, "oversubscription") && !cfg_has(&where, "uplink_rate"))
 		snprintf(f->remedy, sizeof(f->remedy), "--set topology.oversubscription=1.0");
 	else if (cfg_has(&where, "spines"))
-		snprintf(f->remedy, sizeof(f->remedy), "--set topology.uplink_rate=%" PRIu64 "Mbps%s",
-			 (most.hosts_bps / most.others + 999999) / 1000000,
+		snprintf(f->remedy, sizeof(f->remedy), "--set topology.uplink_rate=%s%s",
+			 units_format_rate((most.hosts_bps / most.others + 999999) / 1000000 * 1000000, rate, sizeof(rate)),
 			 cfg_has(&where, "oversubscription") ? " --set topology.oversubscription=1.0" : "");
 	return 0;
 }

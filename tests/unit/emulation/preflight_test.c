@@ -318,7 +318,7 @@ more_hosts_than_uplinks(void **state)
 
 	expect(text, "", "oversubscription", false,
 	       "hosts can send 2.00 times what leaves their switch: at l0, of 2 such, 400Gbps of hosts above 200Gbps");
-	expect_remedy(LEAVES(""), "", "oversubscription", "--set topology.uplink_rate=200000Mbps");
+	expect_remedy(LEAVES(""), "", "oversubscription", "--set topology.uplink_rate=200Gbps");
 	expect_remedy(LEAVES("oversubscription = 2.0;"), "", "oversubscription", "--set topology.oversubscription=1.0");
 	expect_none(LEAVES("uplink_rate = \"200Gbps\";"), "--set host.cc=none");
 }
