@@ -21,6 +21,12 @@
 #define MAX_WEIGHT 64
 #define CNP_CLASS 6 /* of profiles of NICs */
 
+/* What a file is; all of it "" and false: of no single switch. */
+struct source {
+	char device[SONIC_NAME], asic[SONIC_NAME];
+	bool is_switch, is_one_of; /* one of several ASICs of its device */
+};
+
 struct cable {
 	const struct sonic_switch *a;
 	const char *b; /* switch or host */
@@ -140,9 +146,18 @@ add_common(struct fabric *f, const char *path, size_t bytes, json_t *doc)
 	return 0;
 }
 
+static void
+name_source(const json_t *doc, struct source *source)
+{
+	const char *asic = sonic_metadata(doc, "asic_name");
+
+	snprintf(source->device, sizeof(source->device), "%s", sonic_metadata(doc, "hostname"));
+	snprintf(source->asic, sizeof(source->asic), "%s", asic != NULL ? asic : "");
+}
+
 /* Two passes, so that one document is in memory at a time: what is of all switches, then the switches. */
 static int
-read_common(struct fabric *f, const struct sonic_files *files, bool *is_switch)
+read_common(struct fabric *f, const struct sonic_files *files, struct source *sources)
 {
 	int ret = 0;
 
@@ -162,12 +177,34 @@ read_common(struct fabric *f, const struct sonic_files *files, bool *is_switch)
 		doc = sonic_load(files->paths[i], &bytes, f->err);
 		if (doc == NULL)
 			return -errno;
-		is_switch[i] = sonic_hostname(doc) != NULL;
-		f->nswitches += is_switch[i];
-		ret = is_switch[i] ? 0 : add_common(f, files->paths[i], bytes, doc);
+		sources[i].is_switch = sonic_metadata(doc, "hostname") != NULL;
+		if (sources[i].is_switch)
+			name_source(doc, &sources[i]);
+		else
+			ret = add_common(f, files->paths[i], bytes, doc);
 		json_decref(doc);
 	}
 	return ret;
+}
+
+/* A device of several ASICs has a file for each, and one of the host's namespace, which switches nothing. */
+static void
+find_asics(struct fabric *f, const struct sonic_files *files, struct source *sources)
+{
+	for (size_t i = 0; i < files->count; i++) {
+		bool others = false;
+
+		for (size_t k = 0; k < files->count && sources[i].is_switch && !others; k++)
+			others = k != i && sources[k].asic[0] != '\0' && strcmp(sources[k].device, sources[i].device) == 0;
+		sources[i].is_one_of = others && sources[i].asic[0] != '\0';
+		if (others && !sources[i].is_one_of) {
+			sources[i].is_switch = false;
+			log_warning("%s: DEVICE_METADATA.localhost has no asic_name, and another file of %s has: of no "
+				    "ASIC, it is left out",
+				    files->paths[i], sources[i].device);
+		}
+		f->nswitches += sources[i].is_switch;
+	}
 }
 
 static int
@@ -186,21 +223,25 @@ is_node_name(const char *name)
 }
 
 static int
-read_switch(struct fabric *f, const char *path, struct sonic_switch *at)
+read_switch(struct fabric *f, const char *path, const struct source *source, struct sonic_switch *at)
 {
 	size_t bytes;
 	json_t *doc = sonic_load(path, &bytes, f->err);
-	const char *name = doc != NULL ? sonic_hostname(doc) : NULL;
+	char name[2 * SONIC_NAME];
 	int ret = 0;
 
 	if (doc == NULL)
 		return -errno;
 	at->path = path;
-	if (name == NULL || !is_node_name(name))
-		ret = err_set(
-			f->err, -EINVAL,
-			"%s: DEVICE_METADATA.localhost.hostname: 1 to %d letters, digits, '_', '.' and '-' would be right",
-			path, NODE_NAME);
+	snprintf(name, sizeof(name), "%s%s%s", source->device, source->is_one_of ? "-" : "",
+		 source->is_one_of ? source->asic : "");
+	memcpy(at->device, source->device, sizeof(at->device));
+	memcpy(at->asic, source->asic, sizeof(at->asic));
+	if (!is_node_name(name))
+		ret = err_set(f->err, -EINVAL,
+			      "%s: DEVICE_METADATA.localhost.hostname%s: 1 to %d letters, digits, '_', '.' and '-' would "
+			      "be right",
+			      path, source->is_one_of ? ", '-' and asic_name together" : "", NODE_NAME);
 	else
 		snprintf(at->name, sizeof(at->name), "%s", name);
 	ret = ret == 0 ? sonic_read_switch(doc, &f->common, at, f->err) : ret;
@@ -215,14 +256,14 @@ check_names(const struct fabric *f)
 		if (strcmp(f->switches[i - 1].name, f->switches[i].name) == 0)
 			return err_set(
 				f->err, -EINVAL,
-				"%s: DEVICE_METADATA.localhost.hostname: \"%s\" is also that of %s: another name would be "
-				"right",
+				"%s: DEVICE_METADATA.localhost.hostname: \"%s\" is also that of %s: another name, or of "
+				"several ASICs of one device an asic_name for each, would be right",
 				f->switches[i].path, f->switches[i].name, f->switches[i - 1].path);
 	return 0;
 }
 
 static int
-read_switches(struct fabric *f, const struct sonic_files *files, const bool *is_switch)
+read_switches(struct fabric *f, const struct sonic_files *files, const struct source *sources)
 {
 	uint32_t count = 0;
 	int ret = 0;
@@ -240,8 +281,8 @@ read_switches(struct fabric *f, const struct sonic_files *files, const bool *is_
 	if (f->switches == NULL)
 		return err_set(f->err, -ENOMEM, "out of memory for %" PRIu32 " switches", f->nswitches);
 	for (size_t i = 0; ret == 0 && i < files->count; i++)
-		if (is_switch[i])
-			ret = read_switch(f, files->paths[i], &f->switches[count++]);
+		if (sources[i].is_switch)
+			ret = read_switch(f, files->paths[i], &sources[i], &f->switches[count++]);
 	if (ret != 0)
 		return ret;
 	qsort(f->switches, f->nswitches, sizeof(*f->switches), compare_switches);
@@ -251,12 +292,14 @@ read_switches(struct fabric *f, const struct sonic_files *files, const bool *is_
 static int
 read_all(struct fabric *f, const struct sonic_files *files)
 {
-	bool *is_switch = calloc(files->count + 1, sizeof(*is_switch));
-	int ret = is_switch != NULL ? read_common(f, files, is_switch)
-				    : err_set(f->err, -ENOMEM, "out of memory for %zu files", files->count);
+	struct source *sources = calloc(files->count + 1, sizeof(*sources));
+	int ret = sources != NULL ? read_common(f, files, sources)
+				  : err_set(f->err, -ENOMEM, "out of memory for %zu files", files->count);
 
-	ret = ret == 0 ? read_switches(f, files, is_switch) : ret;
-	free(is_switch);
+	if (ret == 0)
+		find_asics(f, files, sources);
+	ret = ret == 0 ? read_switches(f, files, sources) : ret;
+	free(sources);
 	return ret;
 }
 
@@ -271,13 +314,42 @@ find_switch(const struct fabric *f, const char *name)
 	return bsearch(&key, f->switches, f->nswitches, sizeof(key), compare_switches);
 }
 
+/* A port as neighbors call it: by its name, else by its alias, or, within a device, as its ASIC does. */
 static struct sonic_port *
 find_port(const struct sonic_switch *at, const char *name)
 {
 	for (uint32_t i = 0; i < at->nports; i++)
 		if (strcmp(at->ports[i].name, name) == 0)
 			return &at->ports[i];
+	for (uint32_t i = 0; name[0] != '\0' && i < at->nports; i++)
+		if (strcmp(at->ports[i].alias, name) == 0 || strcmp(at->ports[i].asic_port, name) == 0)
+			return &at->ports[i];
 	return NULL;
+}
+
+/*
+ * The switch that a port leads to: an ASIC of the same device by its own name ("ASIC2", which asic_name has in small
+ * letters), another switch by its name, or of a device of several ASICs the one that has the port.
+ */
+static struct sonic_switch *
+peer_of(const struct fabric *f, const struct sonic_switch *at, const struct sonic_port *port)
+{
+	for (uint32_t i = 0; at->asic[0] != '\0' && i < f->nswitches; i++)
+		if (strcmp(f->switches[i].device, at->device) == 0 && strcasecmp(f->switches[i].asic, port->peer) == 0)
+			return &f->switches[i];
+	for (uint32_t i = 0; i < f->nswitches; i++)
+		if (f->switches[i].asic[0] != '\0' && strcmp(f->switches[i].device, port->peer) == 0 &&
+		    find_port(&f->switches[i], port->peer_port) != NULL)
+			return &f->switches[i];
+	return find_switch(f, port->peer);
+}
+
+/* An ASIC of a device, of which there may be no file. */
+static bool
+is_asic(const struct sonic_switch *at, const char *name)
+{
+	return at->asic[0] != '\0' && strncasecmp(name, "asic", 4) == 0 && name[4] != '\0' &&
+	       name[4 + strspn(name + 4, "0123456789")] == '\0';
 }
 
 /* The host that a neighbor is. @return its name, which lives as long as the fabric; NULL: out of memory, or too many */
@@ -325,7 +397,7 @@ other_end(const struct fabric *f, const struct sonic_switch *at, const struct so
 	if (end == NULL)
 		err_set(f->err, -EINVAL, "%s: DEVICE_NEIGHBOR.%s.port: found \"%s\"; a PORT of %s would be right", at->path,
 			port->name, port->peer_port, peer->path);
-	else if (end->peer[0] != '\0' && (strcmp(end->peer, at->name) != 0 || strcmp(end->peer_port, port->name) != 0))
+	else if (end->peer[0] != '\0' && (peer_of(f, peer, end) != at || find_port(at, end->peer_port) != port))
 		err_set(f->err, -EINVAL,
 			"%s: DEVICE_NEIGHBOR.%s: the port of %s leads to %s, %s by %s: the same cable in both would be "
 			"right",
@@ -342,12 +414,12 @@ other_end(const struct fabric *f, const struct sonic_switch *at, const struct so
 static int
 connect_port(struct fabric *f, struct sonic_switch *at, struct sonic_port *port, uint16_t *used)
 {
-	struct sonic_switch *peer = find_switch(f, port->peer);
+	struct sonic_switch *peer = peer_of(f, at, port);
 	struct sonic_port *end;
 	const char *host;
 	int ret;
 
-	if (peer == NULL && port->leads_to_switch) {
+	if (peer == NULL && (port->leads_to_switch || is_asic(at, port->peer))) {
 		log_warning("%s: DEVICE_NEIGHBOR.%s: no file is of switch %s: the cable is left out", at->path, port->name,
 			    port->peer);
 		return 0;

@@ -95,11 +95,11 @@ sonic_load(const char *path, size_t *bytes, struct err *err)
 }
 
 const char *
-sonic_hostname(const json_t *config)
+sonic_metadata(const json_t *config, const char *field)
 {
 	const json_t *host = json_object_get(json_object_get(config, "DEVICE_METADATA"), "localhost");
 
-	return json_string_value(json_object_get(host, "hostname"));
+	return json_string_value(json_object_get(host, field));
 }
 
 /* A table of the switch, else of all. @param entry  its file and name are set. @return NULL: there is none */
@@ -245,6 +245,8 @@ read_port(const struct reader *r, const struct entry *entry)
 		return ret;
 	port->up = strcmp(word, "down") != 0;
 	ret = name_of(r, entry, "pfc_asym", word);
+	ret = ret == 0 ? name_of(r, entry, "alias", port->alias) : ret;
+	ret = ret == 0 ? name_of(r, entry, "asic_port_name", port->asic_port) : ret;
 	if (ret < 0)
 		return ret;
 	port->rate_mbps = mbps;
@@ -280,16 +282,18 @@ read_neighbor(const struct reader *r, const struct entry *entry)
 	return ret == 0 ? name_of(r, entry, "port", port->peer_port) : ret;
 }
 
-/* A neighbor's kind: "SpineRouter", "Server". */
+/* A neighbor's kind: "SpineRouter", "Server"; "Asic", of the same device. */
 static int
 read_kind(const struct reader *r, const struct entry *entry)
 {
 	char type[SONIC_NAME];
 	int ret = name_of(r, entry, "type", type);
 
-	for (uint32_t i = 0; ret == 0 && strstr(type, "Router") != NULL && i < r->at->nports; i++)
+	if (ret != 0 || (strstr(type, "Router") == NULL && strcmp(type, "Asic") != 0))
+		return ret;
+	for (uint32_t i = 0; i < r->at->nports; i++)
 		r->at->ports[i].leads_to_switch |= strcmp(r->at->ports[i].peer, entry->key) == 0;
-	return ret;
+	return 0;
 }
 
 static int

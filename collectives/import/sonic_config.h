@@ -66,8 +66,9 @@ struct sonic_settings {
 
 struct sonic_port {
 	char name[SONIC_NAME];
-	char peer[SONIC_NAME], peer_port[SONIC_NAME]; /* "": none */
-	bool up, leads_to_switch;                     /* by DEVICE_NEIGHBOR_METADATA */
+	char alias[SONIC_NAME], asic_port[SONIC_NAME]; /* neighbors may call it so; "": none */
+	char peer[SONIC_NAME], peer_port[SONIC_NAME];  /* "": none */
+	bool up, leads_to_switch;                      /* by DEVICE_NEIGHBOR_METADATA */
 	uint64_t rate_mbps;
 	uint32_t length_m;
 	struct sonic_settings settings;
@@ -77,8 +78,9 @@ struct sonic_port {
 
 struct sonic_switch {
 	const char *path;
-	char name[SONIC_NAME];
-	struct sonic_port *ports; /* [nports] in the order of their numbers */
+	char name[SONIC_NAME];                     /* the device's; with its ASIC's where files of several are there */
+	char device[SONIC_NAME], asic[SONIC_NAME]; /* hostname, and asic_name of a device of several ASICs; "": none */
+	struct sonic_port *ports;                  /* [nports] in the order of their numbers */
 	uint32_t nports, ports_cap;
 	struct sonic_pool pools[SONIC_POOLS];
 	struct sonic_profile profiles[SONIC_PROFILES];
@@ -104,8 +106,8 @@ struct sonic_common {
 	uint32_t dscp;
 };
 
-/* @return the hostname of a config_db.json; NULL: it has none */
-const char *sonic_hostname(const json_t *config);
+/* @return DEVICE_METADATA.localhost's hostname or asic_name in a config_db.json; NULL: it has none */
+const char *sonic_metadata(const json_t *config, const char *field);
 /* The document of a file. @param bytes  out: its size. @return it, the caller's to release; NULL with err and errno set */
 json_t *sonic_load(const char *path, size_t *bytes, struct err *err);
 /*

@@ -140,6 +140,55 @@ check('"100000Mbps 5m 35000"' in text and "leaf0-Ethernet4" in text and "a separ
       "without pools rows are headrooms; without neighbors each port has a host", (text, warned))
 runs(text)
 
+# A device of several ASICs, as sonic-buildimage's sample of one: a file for each ASIC and one of the host's namespace, all with one
+# hostname. Ports within the device are named as the ASICs call them; a leaf outside names the device and a port's alias.
+
+
+def asic(number, ports):
+    """ports: name to (alias, asic_port_name, neighbor, its port)."""
+    config = switch("chassis", {port: (peer, end) for port, (_, _, peer, end) in ports.items()})
+    config["DEVICE_METADATA"]["localhost"].update(asic_name=f"asic{number}", sub_role="FrontEnd" if number == 0 else "BackEnd")
+    for port, (alias, own, _, _) in ports.items():
+        config["PORT"][port].update(alias=alias, asic_port_name=own, role="Int" if "BP" in port else "Ext")
+    return config
+
+
+def chassis():
+    return {"config_db0": asic(0, {"Ethernet0": ("Ethernet1/1", "Eth0-ASIC0", "leaf0", "Ethernet16"),
+                                   "Ethernet-BP0": ("Eth4-ASIC0", "Eth4-ASIC0", "ASIC1", "Eth0-ASIC1"),
+                                   "Ethernet-BP4": ("Eth5-ASIC0", "Eth5-ASIC0", "ASIC2", "Eth0-ASIC2")}),
+            "config_db1": asic(1, {"Ethernet4": ("Ethernet1/2", "Eth1-ASIC1", "server9", "eth0"),
+                                   "Ethernet-BP128": ("Eth0-ASIC1", "Eth0-ASIC1", "ASIC0", "Eth4-ASIC0")}),
+            "leaf0": switch("leaf0", {"Ethernet0": ("server0", "eth0"), "Ethernet16": ("chassis", "Ethernet1/1")})}
+
+
+text, warned = imported(*files(chassis(), *BASE))
+links = [line.split('"')[1].rsplit(" ", 2)[0] for line in text.splitlines() if "Mbps 200000ps" in line]
+check(sorted(links) == ["chassis-asic0 chassis-asic1", "chassis-asic0 leaf0", "chassis-asic1 server9", "leaf0 server0"],
+      "each ASIC is a switch, and cables within the device lead between them", links)
+check("config_db0.json: DEVICE_NEIGHBOR.Ethernet-BP4: no file is of switch ASIC2: the cable is left out" in warned,
+      "an ASIC without a file is no host", warned)
+runs(text)
+metadata = {"DEVICE_METADATA": {"localhost": {"hostname": "chassis"}}}
+again, warned = imported(*files(chassis(), *BASE), write("config_db.json", metadata))
+check(again == text and "config_db.json: DEVICE_METADATA.localhost has no asic_name, and another file of chassis has" in warned,
+      "the host's namespace is no switch", warned)
+alone, _ = imported(*files({name: config for name, config in chassis().items() if name != "config_db1"}, *BASE))
+check('"chassis leaf0 ' in alone and "asic" not in alone.split("switches = (")[0], "one ASIC alone has the device's name", alone)
+twice = chassis()
+twice["config_db1"]["DEVICE_METADATA"]["localhost"]["asic_name"] = "asic0"
+refused('"chassis-asic0" is also that of', *files(twice, *BASE))
+for config in twice.values():
+    config["DEVICE_METADATA"]["localhost"].pop("asic_name", None)
+refused("another name, or of several ASICs of one device an asic_name for each, would be right", *files(twice, *BASE))
+long = chassis()
+for name in ("config_db0", "config_db1"):
+    long[name]["DEVICE_METADATA"]["localhost"]["hostname"] = "c" * 27
+refused("hostname, '-' and asic_name together: 1 to 31 letters", *files(long, *BASE))
+broken = chassis()
+broken["config_db1"]["DEVICE_NEIGHBOR"]["Ethernet-BP128"]["port"] = "Eth5-ASIC0"
+refused("the same cable in both would be right", *files(broken, *BASE))
+
 # What cannot be.
 broken = fabric()
 broken["leaf0"]["PORT"]["Ethernet0"]["speed"] = "fast"
