@@ -400,6 +400,7 @@ read_run(const struct bench *b, const struct run *run, struct ai_figures *f)
 		f->drops += (uint64_t)json_integer_value(count);
 	transport = json_object_get(doc, "transport");
 	f->retransmits = (uint64_t)json_integer_value(json_object_get(transport, "retransmits"));
+	f->cnps = (uint64_t)json_integer_value(json_object_get(transport, "cnps_handled"));
 	f->timeouts = (uint64_t)json_integer_value(json_object_get(transport, "timeouts"));
 	json_array_foreach(json_object_get(doc, "jobs"), i, job) {
 		double took_ns = json_number_value(json_object_get(job, "end_ns")) -

@@ -45,7 +45,7 @@ struct ai_figures {
 	uint32_t samples;                 /* completion times of probes: */
 	double p50_ns, p99_ns, max_ns;    /* by nearest rank */
 	double ideal_ns;                  /* the largest of an idle fabric */
-	uint64_t drops, retransmits, timeouts, pauses;
+	uint64_t drops, retransmits, timeouts, pauses, cnps;
 	double loss_ns; /* from the first packet that a dead link lost to the last */
 	uint64_t lost;  /* packets that it lost */
 	/* Egress queues of switches: */

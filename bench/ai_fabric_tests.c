@@ -7,6 +7,7 @@
 #include "common/array.h"
 #include "common/minmax.h"
 #include "common/units.h"
+#include "rxe-hosts/roce/cc/cc.h"
 
 #define MB 1000000.0
 #define INCAST_BYTES (1 * MB)
@@ -536,15 +537,31 @@ uplink_mmr(const struct ai_figures *f)
 	return f->uplink_sum > 0 ? f->uplink_most * f->uplinks / f->uplink_sum : 1;
 }
 
+/*
+ * Why a receiver's link was idle, where nothing was lost or paused: senders that may send do, but at the rates to which
+ * congestion control cut them. @return text, "": it was busy, or something else is the reason
+ */
+static const char *
+idle_by_rates(const struct ai_fabric *f, const struct ai_figures *a, const struct ai_result *r, char text[AI_NOTE])
+{
+	text[0] = '\0';
+	if (r->outcome == AI_FAIL && a->complete && a->drops + a->retransmits + a->pauses == 0 &&
+	    f->scenario->host.cc != CC_NONE)
+		snprintf(text, AI_NOTE, "; cut by %s (%" PRIu64 " CNPs), senders' rates left %.1f %% of the link idle",
+			 cc_choices[f->scenario->host.cc].name, a->cnps, 100 - r->figure);
+	return text;
+}
+
 static void
 measure_incast(const struct ai_fabric *f, const struct ai_row *row, struct ai_result *r)
 {
 	const struct ai_figures *a = &row->figures[0];
+	char why[AI_NOTE];
 
 	r->figure = 100 * row->value * INCAST_BYTES * 8 / a->most_ns * 1e9 / f->rate_bps;
 	r->outcome = passes(a, a->drops == 0 && a->retransmits == 0 && r->figure >= 90);
-	snprintf(r->note, sizeof(r->note), "longest queue %.0f KB, %" PRIu64 " PAUSE frames, %" PRIu64 " drops",
-		 (double)a->peak_bytes / 1000, a->pauses, a->drops);
+	snprintf(r->note, sizeof(r->note), "longest queue %.0f KB, %" PRIu64 " PAUSE frames, %" PRIu64 " drops%s",
+		 (double)a->peak_bytes / 1000, a->pauses, a->drops, idle_by_rates(f, a, r, why));
 }
 
 static void
@@ -678,8 +695,12 @@ measure_tenants(const struct ai_fabric *f, const struct ai_row *row, struct ai_r
 	(void)f;
 	r->figure = fmax(a[0].job_ns[0] / a[1].job_ns[0], a[0].job_ns[1] / a[2].job_ns[0]);
 	r->outcome = passes(a, r->figure <= 1.05);
-	snprintf(r->note, sizeof(r->note), "uplinks: max/mean %.2f, and %.2f, %.2f with each alone", uplink_mmr(&a[0]),
-		 uplink_mmr(&a[1]), uplink_mmr(&a[2]));
+	snprintf(r->note, sizeof(r->note),
+		 "the busiest uplink sent %.2f times what any did with one alone; uplinks: max/mean %.2f, and %.2f, %.2f "
+		 "with "
+		 "each alone",
+		 a[0].uplink_most / fmax(fmax(a[1].uplink_most, a[2].uplink_most), 1), uplink_mmr(&a[0]), uplink_mmr(&a[1]),
+		 uplink_mmr(&a[2]));
 }
 
 static void

@@ -33,6 +33,7 @@ for size, least in (1, 10), (4, 30), (16, 60), (64, 80):
     row = rows["allreduce", size]
     check(row["result"] == "pass" and least < row["figure"] < 93, f"{size} MB: a ring on a clean fabric takes an idle one's time, delays included", row)
 check(rows["tenants", 16]["figure"] >= 0.99, "two tenants are no faster than one", rows)
+check("the busiest uplink sent 2.00 times what any did with one alone" in rows["tenants", 16]["note"], "as one link has a flow of each", rows)
 check(rows["link-failure", 16]["result"] == "pass" and rows["link-failure", 16]["figure"] > 1, "a failure costs time, and no more", rows)
 check("packets lost within" in rows["link-failure", 16]["note"], "and says what was lost", rows)
 check(rows["deadlock", 16]["result"] == "pass", "no deadlock", rows)
@@ -89,10 +90,16 @@ for buffer in ("2MB", "8MB"):
 check(figures["8MB"] > 1.5 * figures["2MB"], "the burst that is absorbed grows with the buffer", figures)
 check(rows["ecn-threshold", 5000]["result"] == "unknown", "a queue that PFC ends before the threshold proves nothing", rows)
 
+# Rates that DCQCN cut leave the link idle: the row says so, and not of a fabric that loses packets.
+row = bench(scenario_file(FABRIC.replace('cc = "none"', 'cc = "dcqcn"') % ""), "incast", out=OUT.parent / "rates")["incast", 4]
+idle = 100 - row["figure"]
+check(row["result"] == "fail" and 0 < idle and f"senders' rates left {idle:.1f} % of the link idle" in row["note"] and "cut by dcqcn (" in row["note"],
+      "an incast that fails without loss or PAUSE says why", row)
+
 lossy = scenario_file(FABRIC % 'switch = { pfc = { enabled = false; }; lossy_queue = "50KB"; };')
 rows = bench(lossy, "incast", "absorption", out=OUT.parent / "lossy")
 check(rows["absorption", 2]["result"] == "fail" and "the first loss" in rows["absorption", 2]["note"], "and bursts, too", rows)
-check(rows["incast", 4]["result"] == "fail", "without PFC an incast loses packets", rows)
+check(rows["incast", 4]["result"] == "fail" and "idle" not in rows["incast", 4]["note"], "without PFC an incast loses packets", rows)
 table = command(ROCELAB, "bench", "ai-fabric", path, "incast", "--out", str(OUT)).stdout
 check("no loss, at least 90 %" in table and "pass" in table and "UET" in table, "the table has rules, results and what is not there", table)
 done = command(ROCELAB, "bench", "ai-fabric", path, "nonsense", "--out", str(OUT), expect=2)
