@@ -24,18 +24,45 @@
 	"SELECT generator, avg(fct_ns) FILTER (WHERE end_ns IS NOT NULL) AS mean_ns, sum(end_ns IS NULL) AS open "         \
 	"FROM " run ".flows GROUP BY generator"
 
+/*
+ * Jobs are paired by their names, and those that are left by their numbers; collectives by their place in the job. A pair
+ * without a job of the other run is missing there.
+ */
+#define JOBS(run) "SELECT job, name, row_number() OVER (PARTITION BY name ORDER BY job) AS nth FROM " run ".jobs"
+#define COLLECTIVES(run)                                                                                                   \
+	"SELECT *, dense_rank() OVER (PARTITION BY job ORDER BY collective) AS place FROM " run ".collectives"
+#define PAIRS                                                                                                              \
+	"x_jobs AS (" JOBS("r0") "), y_jobs AS (" JOBS(                                                                    \
+		"r1") "),"                                                                                                 \
+		      " named(a, b) AS (SELECT x.job, y.job FROM x_jobs x JOIN y_jobs y USING (name, nth)),"               \
+		      " pairs(a, b) AS (SELECT a, b FROM named UNION ALL SELECT x.job, y.job FROM x_jobs x LEFT JOIN"      \
+		      " y_jobs y ON y.job = x.job AND y.job NOT IN (SELECT b FROM named)"                                  \
+		      " WHERE x.job NOT IN (SELECT a FROM named))"
+
+/* there: the other run has it at all; a is NULL where the first one has not. */
 #define TIMES                                                                                                              \
-	"WITH of_run(what, a, b) AS ("                                                                                     \
-	" SELECT 'run', (SELECT value FROM r0.run WHERE key = 'end_ns'), (SELECT value FROM r1.run WHERE key = 'end_ns')"  \
-	" UNION ALL SELECT 'job ' || x.name, x.end_ns - x.start_ns, y.end_ns - y.start_ns"                                 \
-	" FROM r0.jobs x JOIN r1.jobs y USING (job)"                                                                       \
-	" UNION ALL SELECT 'collective ' || x.name || ', mean of ' || count(*), avg(x.end_ns - x.start_ns),"               \
-	" CASE WHEN count(y.end_ns) = count(x.end_ns) THEN avg(y.end_ns - y.start_ns) END"                                 \
-	" FROM r0.collectives x JOIN r1.collectives y USING (job, collective, iteration) GROUP BY job, collective"         \
-	" UNION ALL SELECT 'flows ' || coalesce(x.generator, 'written out') || ', mean', x.mean_ns,"                       \
-	" CASE WHEN y.open <= x.open THEN y.mean_ns END FROM (" FLOWS("r0") ") x JOIN (" FLOWS(                            \
-		"r1") ") y"                                                                                                \
-		      " ON x.generator IS y.generator) "
+	"WITH " PAIRS ", x_collectives AS (" COLLECTIVES("r0") "), y_collectives AS (" COLLECTIVES(                        \
+		"r1") "),"                                                                                                 \
+		      " x_flows AS (" FLOWS("r0") "), y_flows AS (" FLOWS(                                                 \
+			      "r1") "),"                                                                                   \
+				    " of_run(what, a, b, there) AS ("                                                      \
+				    " SELECT 'run', (SELECT value FROM r0.run WHERE key = 'end_ns'),"                      \
+				    " (SELECT value FROM r1.run WHERE key = 'end_ns'), 1"                                  \
+				    " UNION ALL SELECT 'job ' || x.name, x.end_ns - x.start_ns, y.end_ns - y.start_ns,"    \
+				    " y.job IS NOT NULL"                                                                   \
+				    " FROM r0.jobs x JOIN pairs ON a = x.job LEFT JOIN r1.jobs y ON y.job = b"             \
+				    " UNION ALL SELECT 'job ' || name, NULL, end_ns - start_ns, 1 FROM r1.jobs"            \
+				    " WHERE job NOT IN (SELECT b FROM pairs WHERE b IS NOT NULL)"                          \
+				    " UNION ALL SELECT 'collective ' || x.name || ', mean of ' || count(*),"               \
+				    " avg(x.end_ns - x.start_ns),"                                                         \
+				    " CASE WHEN count(y.end_ns) = count(x.end_ns) THEN avg(y.end_ns - y.start_ns) END,"    \
+				    " count(y.job) > 0"                                                                    \
+				    " FROM x_collectives x JOIN pairs ON a = x.job LEFT JOIN y_collectives y"              \
+				    " ON y.job = b AND y.place = x.place AND y.iteration = x.iteration"                    \
+				    " GROUP BY x.job, x.collective"                                                        \
+				    " UNION ALL SELECT 'flows ' || coalesce(x.generator, 'written out') || ', mean',"      \
+				    " x.mean_ns, CASE WHEN y.open <= x.open THEN y.mean_ns END, y.open IS NOT NULL"        \
+				    " FROM x_flows x LEFT JOIN y_flows y ON x.generator IS y.generator) "
 
 /* Several findings of a type may be at one place: these are numbered. */
 #define NUMBERED(run)                                                                                                      \
@@ -73,7 +100,8 @@ static const struct {
 	  false },
 	{ "times", "Times, ms",
 	  TIMES "SELECT what, round(a / 1e6, 3) AS first, round(b / 1e6, 3) AS other,"
-		" printf('%+.2f%%', 100.0 * (b - a) / nullif(a, 0)) AS change FROM of_run",
+		" CASE WHEN NOT there THEN 'missing' WHEN a IS NULL AND b IS NOT NULL THEN 'new' ELSE"
+		" printf('%+.2f%%', 100.0 * (b - a) / nullif(a, 0)) END AS change FROM of_run",
 	  false },
 	{ "findings", "Findings that are gone or new",
 	  "WITH x AS (" NUMBERED("r0") "), y AS (" NUMBERED(
@@ -107,8 +135,8 @@ struct compare_options {
 
 static const struct argp_option options[] = {
 	{ "fail-on", 'f', "SHARE", 0,
-	  "Exit with 6 if a time of another run is longer than the first one's by more than this share (\"5%\"), or has no "
-	  "end",
+	  "Exit with 6 if a time of another run is longer than the first one's by more than this share (\"5%\"), has no "
+	  "end, or is missing with its job or flows",
 	  0 },
 	{ "json", 'j', NULL, 0, "Print JSON: an array with an object for each run but the first", 0 },
 	{ "csv", 'c', NULL, 0, "Print CSV, a table behind another", 0 },
@@ -206,7 +234,9 @@ static int
 judge(sqlite3 *db, const char *dir, double limit, struct err *err)
 {
 	sqlite3_stmt *stmt = store_select(
-		db, TIMES "SELECT what, 100.0 * (b - a) / a FROM of_run WHERE a > 0 AND (b IS NULL OR b > a * (1 + ?))",
+		db,
+		TIMES "SELECT what, 100.0 * (b - a) / a, there FROM of_run WHERE NOT there OR (a > 0 AND (b IS NULL OR b "
+		      "> a * (1 + ?)))",
 		err);
 	int count = 0;
 
@@ -216,7 +246,9 @@ judge(sqlite3 *db, const char *dir, double limit, struct err *err)
 	for (; sqlite3_step(stmt) == SQLITE_ROW; count++) {
 		const char *what = (const char *)sqlite3_column_text(stmt, 0);
 
-		if (sqlite3_column_type(stmt, 1) == SQLITE_NULL)
+		if (sqlite3_column_int(stmt, 2) == 0)
+			log_error("%s: %s is missing", dir, plain_line(what).text);
+		else if (sqlite3_column_type(stmt, 1) == SQLITE_NULL)
 			log_error("%s: %s has no end", dir, plain_line(what).text);
 		else
 			log_error("%s: %s takes %.2f %% longer", dir, plain_line(what).text,

@@ -72,6 +72,29 @@ def unfinished():
     check("flows written out, mean has no end" in stderr, "unfinished: flows, of which one has no end", stderr)
 
 
+def jobs_of_one_run():
+    """A job that the other run lacks is missing, and fails; others are compared by name, whatever their numbers are."""
+    train, shuffle = (f'{{ name = "{name}"; ranks = [ "{a}", "{b}" ]; collectives = ( {{ op = "allgather"; bytes = "200KB"; }},'
+                      f' {{ op = "allgather"; bytes = "{size}"; }} ); }}' for name, a, b, size in
+                      (("train", "a1", "b1", "100KB"), ("shuffle", "a2", "b2", "400KB")))
+    both, one, other = (rocelab(small(collective="", extra=f"jobs = ( {jobs} );\n"))
+                        for jobs in (f"{train}, {shuffle}", shuffle, shuffle.replace('"shuffle"', '"sort"')))
+    (pair,), stderr = compare(both.dir, one.dir, "--fail-on", "1000%", expect=SLOWER)
+    rows = {row["what"]: row for row in pair["times"]}
+    check(rows["job train"]["other"] is None and rows["job train"]["change"] == "missing", "a missing job: its row", pair["times"])
+    check(rows["job shuffle"]["first"] and rows["job shuffle"]["other"] and rows["job shuffle"]["change"].endswith("%"),
+          "a missing job: the other one is compared", pair["times"])
+    check(sorted(row["change"] for row in pair["times"] if "collective" in row["what"])[2:] == ["missing"] * 2,
+          "a missing job: its collectives, too", pair["times"])
+    check(f"{one.dir}: job train is missing" in stderr and "shuffle is missing" not in stderr and "no end" not in stderr,
+          "a missing job: named", stderr)
+    (pair,), _ = compare(one.dir, both.dir, "--fail-on", "1000%")
+    check([row["what"] for row in pair["times"] if row["change"] == "new"] == ["job train"], "a new job is no failure", pair["times"])
+    (pair,), _ = compare(one.dir, other.dir, "--fail-on", "1000%")
+    check(all(row["first"] == row["other"] for row in pair["times"]), "a job of another name in its place", pair["times"])
+    check("missing" in command(ROCELAB, "compare", both.dir, one.dir).stdout, "a missing job: as text")
+
+
 def of_one_place():
     """Findings of one type at one place are counted: of two, one may be gone."""
     base, less = rocelab(SCENARIOS / "case-study.cfg"), scratch() / "less"
@@ -125,6 +148,7 @@ if __name__ == "__main__":
     same()
     slower()
     ports()
+    jobs_of_one_run()
     unfinished()
     of_one_place()
     without_verdict()
