@@ -145,8 +145,12 @@ const tests = {
     assert.deepEqual(addUp([2.9584, 0.2164, 0.0264], 3.2012, 3), ["2.959", "0.216", "0.026"]);
     assert.deepEqual(addUp([2.5, 0], 2.5, 1), ["2.5", "0.0"]);
     assert.deepEqual(addUp([5, 1], 1, 0), ["5", "1"], "no parts of it");
-    assert.equal(readable("took 6181.263 us, of 900.000 us, 1234567 ns"), "took 6.181 ms, of 900.000 us, 1.235 ms");
-    assert.equal(readable("h1024->h33/49152>4791 usable"), "h1024->h33/49152>4791 usable");
+    /* In the page's unit, as its cards are: a headline and the card of the same cause agree. */
+    const ms = timeIn("ms", 1e6);
+    assert.equal(readable("took 6181.263 us, of 900.000 us, 1234567 ns", ms), "took 6.181 ms, of 900.000 us, 1.235 ms");
+    assert.equal(readable("took 1336.115 us, 1234567 ns", timeIn("us", 1e3)), "took 1336.115 us, 1234.567 us");
+    assert.equal(readable("after 4200 ns", timeIn("s", 1e9)), "after 4200 ns");
+    assert.equal(readable("h1024->h33/49152>4791 usable", ms), "h1024->h33/49152>4791 usable");
     assert.deepEqual(partsOf(losing()).map(({ns}) => ns), [80e3, 5e3, 15e3], "parts of the lost time");
     const thirds = losing();
     Object.assign(

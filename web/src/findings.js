@@ -34,12 +34,12 @@ function finding(store, f) {
   const {model} = store, t = model.time;
   const button = el(
       "button", {type: "button", class: "finding"}, el("span", {class: `badge ${f.family}`}, `${f.index + 1}. ${f.title}`),
-      el("span", {class: "sentence"}, ...phrases(readable(f.sentence))),
-      el("span", {class: "evidence"}, ...phrases(readable(f.evidence))),
+      el("span", {class: "sentence"}, ...phrases(readable(f.sentence, t))),
+      el("span", {class: "evidence"}, ...phrases(readable(f.evidence, t))),
       el("span", {class: "numbers"}, when(model, f), el("span", null, `${t.bare(f.start_ns)} to ${t.of(f.end_ns)}`),
          el("span", null, costOf(f)), el("span", null, `confidence ${f.confidence.toFixed(2)}`),
          el("span", null, `score ${score(f.score)}`)),
-      f.parts !== "" && el("span", {class: "parts"}, ...phrases(readable(f.parts))), consequence(f));
+      f.parts !== "" && el("span", {class: "parts"}, ...phrases(readable(f.parts, t))), consequence(f));
   return el("li", null, stands(button, "finding", f.index), remedies(store, f, store.tried));
 }
 

@@ -49,10 +49,10 @@ export const many = (n, noun) => `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
 /* Cut to so many characters, with an ellipsis. */
 export const cut = (text, length) => (text.length > length ? `${text.slice(0, length - 1)}\u2026` : text);
 
-/* Durations of a sentence as people read them: 6181.263 us are 6.181 ms. */
-export const readable = (text) => text.replace(/\b(\d{4,}(?:\.\d+)?) (ns|us)\b/g, (all, number, unit) => {
-  const ns = Number(number) * (unit === "us" ? 1e3 : 1);
-  return ns >= 1e6 ? `${(ns / 1e6).toFixed(3)} ms` : `${(ns / 1e3).toFixed(3)} us`;
+/* A sentence with its long durations in the page's unit, of timeIn(): where that is ms, 6181.263 us are 6.181 ms. */
+export const readable = (text, time) => text.replace(/\b(\d{4,}(?:\.\d+)?) (ns|us)\b/g, (all, number, unit) => {
+  const own = unit === "us" ? 1e3 : 1, ns = Number(number) * own;
+  return own >= time.unitNs || ns < time.unitNs / 1e3 ? all : time.of(ns);
 });
 
 /*

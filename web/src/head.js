@@ -141,7 +141,7 @@ function leading(lead, headline) {
 export function drawHead(root, store, tools, compared) {
   const {model} = store, {run} = model, good = model.network.innocent && model.findings.length === 0,
         lead = compared ? null : leadOf(model);
-  const headline = readable(run.headline), why = readable(run.conclusion);
+  const headline = readable(run.headline, model.time), why = readable(run.conclusion, model.time);
   root.append(
       el("header", {class: good ? "good" : "bad"},
          el("div", {class: "top"}, el("div", null, ...runLines(store).filter(Boolean)), tools),

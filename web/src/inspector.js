@@ -10,7 +10,7 @@ import {flowLines, portLines, portName, stepLines} from "./words.js";
 const MOST = 12, TRACKED = 3; /* of each kind; more are counted */
 
 const describe = {
-  finding: (model, i) => [readable(model.findings[i].sentence), [readable(model.findings[i].evidence)]],
+  finding: ({findings, time}, i) => [readable(findings[i].sentence, time), [readable(findings[i].evidence, time)]],
   step: (model, i) => [stepName(model, model.step(i)), stepLines(model, model.step(i))],
   port: (model, i) => [`Port ${portName(model, i)}`, portLines(model, i)],
   flow: (model, i) => [`Flow ${model.flows[i].name}`, flowLines(model, i)],

@@ -26,9 +26,10 @@ function ofPingmesh(model) {
   const rest = problems.length - 1;
   return !first ? null : {
     system: `R-Pingmesh ${first.priority}`,
-    text: sentence(readable(model.findings[first.finding].sentence)),
+    text: sentence(readable(model.findings[first.finding].sentence, model.time)),
     why: sentence(
-        `${readable(model.findings[first.finding].evidence)}${rest > 0 ? `; ${many(rest, "further problem")}` : ""}`),
+        readable(model.findings[first.finding].evidence, model.time) +
+        (rest > 0 ? `; ${many(rest, "further problem")}` : "")),
     finding: first.finding,
   };
 }

@@ -12,7 +12,7 @@ export function entriesOf(model) {
   const portOf = new Map();
   model.ports.forEach((port, i) => portOf.has(port.node) || portOf.set(port.node, i));
   return [
-    ...model.findings.map((f, i) => ({kind: "finding", text: readable(f.sentence), go: choose("finding", i)})),
+    ...model.findings.map((f, i) => ({kind: "finding", text: readable(f.sentence, model.time), go: choose("finding", i)})),
     ...model.jobs.flatMap((job) => {
       const first = model.collectives.findIndex((c) => c.job === job.job);
       return first < 0 ? [] : [{kind: "job", text: job.name, go: (store) => store.show(first)}];
