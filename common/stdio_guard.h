@@ -8,19 +8,29 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+/* Why stdout did not take what was written before: the reason went with that write, so it is asked again. */
+static inline int
+stdio_error(void)
+{
+	clearerr(stdout);
+	return putchar('\n') == EOF || fflush(stdout) != 0 ? errno : EIO;
+}
+
 /* At exit: what stdout did not take ends the program with 1. */
 static inline void
 stdio_check(void)
 {
-	int error = ferror(stdout) ? EIO : 0;
+	bool failed = ferror(stdout) != 0;
+	int error = fflush(stdout) != 0 ? errno : 0;
 
-	if (fflush(stdout) != 0)
-		error = errno;
+	if (error == 0 && failed)
+		error = stdio_error();
 	if (error == 0)
 		return;
 	fprintf(stderr, "%s: standard output cannot be written: %s\n", program_invocation_short_name, strerror(error));
@@ -28,17 +38,21 @@ stdio_check(void)
 }
 
 /*
- * Opens what is closed among descriptors 0 to 2, has writes beyond a limit fail, and stdout checked at exit. First in
- * every main().
+ * Opens what is closed among descriptors 0 to 2 (stdout for reading: writes fail, as they would have), has writes beyond
+ * a limit fail, and stdout checked at exit. First in every main().
  */
 static inline void
 stdio_guard(void)
 {
 	int fd;
 
-	do
+	do {
 		fd = open("/dev/null", O_RDWR);
-	while (fd >= 0 && fd <= STDERR_FILENO);
+		if (fd == STDOUT_FILENO) {
+			close(fd);
+			fd = open("/dev/null", O_RDONLY);
+		}
+	} while (fd >= 0 && fd <= STDERR_FILENO);
 	if (fd >= 0)
 		close(fd);
 	signal(SIGXFSZ, SIG_IGN); /* the write fails instead */

@@ -171,13 +171,18 @@ def nowhere_to_write():
     """What a full disk does not take, be it standard output or a file, is reported, and the exit code says so."""
     run = rocelab(small())
     for args in (("--help",), ("reference",), ("run", "--help"), ("topo", "show", SCENARIOS / "pfc-storm.cfg"),
-                 ("diagnose", run.dir), ("diagnose", run.dir, "--json"), ("run", small(), "--out", scratch())):
+                 ("diagnose", run.dir), ("diagnose", run.dir, "--json"), ("list", run.dir), ("--version",), ("run", small(), "--out", scratch())):
         with open("/dev/full", "w") as full:
             done = subprocess.run([str(a) for a in (ROCELAB, *args)], stdout=full, stderr=subprocess.PIPE, text=True,
                                   timeout=STALL_LIMIT_S)
         name = f"full: rocelab {args[0]} {str(args[1])[:6] if len(args) > 1 else ''}"
         check(done.returncode == 1, f"{name}: exit code", (done.returncode, done.stderr))
-        check("standard output cannot be written" in done.stderr, f"{name}: reported", done.stderr)
+        check("standard output cannot be written: No space left on device" in done.stderr and "Input/output" not in done.stderr,
+              f"{name}: reported", done.stderr)
+        done = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *(str(a) for a in (ROCELAB, *args))], stderr=subprocess.PIPE, text=True,
+                              timeout=STALL_LIMIT_S)
+        check(done.returncode == 1 and "standard output cannot be written: Bad file descriptor" in done.stderr,
+              f"{name}, closed", (done.returncode, done.stderr))
 
 
 def files_are_whole(out, name):
