@@ -198,13 +198,15 @@ warn_of_inert(const struct emulation *emulation)
 	return unmarked;
 }
 
-/* A congestion control by ECN that nothing was marked for: a run without it would have been the same. */
+/* A congestion control by ECN for which no packet was marked, though some were sent: without it the run is the same. */
 static void
 warn_of_no_marks(const struct emulation *emulation)
 {
 	const struct scenario *sc = emulation->scenario;
+	struct fabric_totals totals;
 
-	if (sc->cc.echo == CC_ECHO_NONE || sc->nexternal != 0 || emulation->partition != NULL ||
+	fabric_sum(emulation->fabric, &totals);
+	if (totals.hops == 0 || sc->cc.echo == CC_ECHO_NONE || sc->nexternal != 0 || emulation->partition != NULL ||
 	    emulation_marked(emulation))
 		return;
 	log_warning("no-marks: host.cc = \"dcqcn\" did not act in this run: ports had more than they send, but no packet "

@@ -66,6 +66,11 @@ def limited():
     # within the second of three steps
     states = {int(step["step"]) for step in run.verdict["critical_path"]}
     check(states == {1, 2}, "limit: it stands in step 2", states)
+    two = [f'{{ src = "a{i}"; dst = "b1"; sport = {76 + i}; bytes = 1000000; start = "0s"; }}' for i in (1, 2)]
+    for limit, warns in (("100ns", False), ("10us", True)):
+        done = command(ROCELAB, "run", small(collective="", extra=f"flows = ( {', '.join(two)} );\n"), "--out", scratch(), "--allow-unfinished",
+                       *sets(limits__virtual_time=limit))
+        check(("no-marks" in done.stderr) == warns, f"limit: {limit}, no packet is marked: reported where some were sent", done.stderr)
 
 
 def unfinished():
