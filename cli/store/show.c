@@ -116,7 +116,7 @@ choose(struct show_options *show, const struct argp_state *state)
 	if (show->at_ns >= 0 && !show->view->timed)
 		args_error(state, "--at: \"%s\" has no series", show->view->words);
 	if (show->live && show->at_ns >= 0)
-		args_error(state, "--live has no --at");
+		args_error(state, "%s has no --at", show->every_ns != 0 ? "--every" : "--live");
 }
 
 static error_t
@@ -262,8 +262,9 @@ check_port(const struct show_options *show, sqlite3 *db, struct err *err)
 
 /* @return the counters of a run that goes on, or NULL with err set: it does not */
 static sqlite3 *
-ask_live(const char *dir, struct err *err)
+ask_live(const struct show_options *show, struct err *err)
 {
+	const char *dir = show->run;
 	struct err why = { 0 };
 	char path[PATH_MAX];
 	sqlite3 *db;
@@ -275,8 +276,8 @@ ask_live(const char *dir, struct err *err)
 	}
 	fd = unix_connect(path, "run that goes on", &why);
 	if (fd < 0) {
-		err_set(err, fd, "no run goes on in %s (%s); without --live the counters of its end are shown", dir,
-			strerror(-fd));
+		err_set(err, fd, "no run goes on in %s (%s); without %s the counters of its end are shown", dir,
+			strerror(-fd), show->every_ns != 0 ? "--every" : "--live");
 		return NULL;
 	}
 	db = snapshot_read(fd, err);
@@ -288,7 +289,7 @@ ask_live(const char *dir, struct err *err)
 static int
 show_once(const struct show_options *show, struct err *err)
 {
-	sqlite3 *db = show->live ? ask_live(show->run, err) : store_read(show->run, err);
+	sqlite3 *db = show->live ? ask_live(show, err) : store_read(show->run, err);
 	int ret = db != NULL ? check_port(show, db, err) : -EINVAL;
 
 	if (ret == 0)

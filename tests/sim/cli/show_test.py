@@ -241,7 +241,8 @@ def live():
     check(run.run["digest"] == base.run["digest"], "live: the same digest")
     check(not (out / "live").exists() and not (out / "live.lock").exists(), "live: the socket goes with the run", sorted(out.iterdir()))
     for args, text in (((out, "--live"), "no run goes on in"), (("--live",), "no run goes on below out/"), ((out, "--live", "--at", "1ms"), "no --at"),
-                       ((out, "--every", "1"), "with its unit")):
+                       ((out, "--every", "1s"), "without --every the counters of its end"), ((out, "--every", "1s", "--at", "1ms"), "--every has no --at"),
+                       ((out, "--live"), "without --live the counters"), ((out, "--every", "1"), "with its unit")):
         done = command(ROCELAB, "show", "interfaces", "counters", *args, expect=2)
         check(text in done.stderr, f"live, refused: {' '.join(map(str, args[-2:]))}", done.stderr)
 
