@@ -103,8 +103,8 @@ vary(const struct argp_state *state, struct sweep *sweep, char *arg)
 		args_error(state, "--vary %s: give a key and its values, as switch.pfc.alpha=0.125,0.5", arg);
 	*equals = '\0';
 	if (strcmp(arg, "seed") == 0)
-		args_error(state, "--vary seed: give --seeds %s%s%s", equals + 1,
-			   strpbrk(equals + 1, ",-") != NULL ? "" : "-",
+		args_error(state, "--vary seed: give --seeds %s%s%s", equals[1] != '\0' ? equals + 1 : "1-3",
+			   equals[1] == '\0' || strpbrk(equals + 1, ",-") != NULL ? "" : "-",
 			   strpbrk(equals + 1, ",-") != NULL ? "" : equals + 1);
 	split(state, add_path(state, sweep, arg), equals + 1);
 }

@@ -160,7 +160,7 @@ def sizes():
 
 def refused():
     scenario, out = tiny(), scratch()
-    for args, text in ((("--vary", "switch.pfc.alfa=1,2"), "alfa"), (("--vary", "switch.pfc.alpha=1,x"), "x"), (("--vary", "seed=1"), "--seeds"),
+    for args, text in ((("--vary", "switch.pfc.alfa=1,2"), "alfa"), (("--vary", "switch.pfc.alpha=1,x"), "x"), (("--vary", "seed=1"), "give --seeds 1-1\n"), (("--vary", "seed="), "give --seeds 1-3\n"),
                        (("--vary", "a=1,1"), "given twice"), (("--vary", "a"), "give a key"), (("--shard", "3/2"), "3"),
                        (("--plot", "speed"), "no such measure"), (("-b", "8"), "-b and -e"), (("-f", "2"), "-b and -e"),
                        (("--set", "counters.enabled=false"), "stores of its runs")):
