@@ -537,17 +537,19 @@ uplink_mmr(const struct ai_figures *f)
 	return f->uplink_sum > 0 ? f->uplink_most * f->uplinks / f->uplink_sum : 1;
 }
 
+#define IDLE_TEXT 128
+
 /*
  * Why a receiver's link was idle, where nothing was lost or paused: senders that may send do, but at the rates to which
  * congestion control cut them. @return text, "": it was busy, or something else is the reason
  */
 static const char *
-idle_by_rates(const struct ai_fabric *f, const struct ai_figures *a, const struct ai_result *r, char text[AI_NOTE])
+idle_by_rates(const struct ai_fabric *f, const struct ai_figures *a, const struct ai_result *r, char text[IDLE_TEXT])
 {
 	text[0] = '\0';
 	if (r->outcome == AI_FAIL && a->complete && a->drops + a->retransmits + a->pauses == 0 &&
 	    f->scenario->host.cc != CC_NONE)
-		snprintf(text, AI_NOTE, "; cut by %s (%" PRIu64 " CNPs), senders' rates left %.1f %% of the link idle",
+		snprintf(text, IDLE_TEXT, "; cut by %s (%" PRIu64 " CNPs), senders' rates left %.1f %% of the link idle",
 			 cc_choices[f->scenario->host.cc].name, a->cnps, 100 - r->figure);
 	return text;
 }
@@ -556,7 +558,7 @@ static void
 measure_incast(const struct ai_fabric *f, const struct ai_row *row, struct ai_result *r)
 {
 	const struct ai_figures *a = &row->figures[0];
-	char why[AI_NOTE];
+	char why[IDLE_TEXT];
 
 	r->figure = 100 * row->value * INCAST_BYTES * 8 / a->most_ns * 1e9 / f->rate_bps;
 	r->outcome = passes(a, a->drops == 0 && a->retransmits == 0 && r->figure >= 90);

@@ -243,7 +243,7 @@ read_switch(struct fabric *f, const char *path, const struct source *source, str
 			      "be right",
 			      path, source->is_one_of ? ", '-' and asic_name together" : "", NODE_NAME);
 	else
-		snprintf(at->name, sizeof(at->name), "%s", name);
+		snprintf(at->name, sizeof(at->name), "%.*s", NODE_NAME, name);
 	ret = ret == 0 ? sonic_read_switch(doc, &f->common, at, f->err) : ret;
 	json_decref(doc);
 	return ret;
