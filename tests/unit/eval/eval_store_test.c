@@ -19,6 +19,7 @@
 #include "eval/eval.h"
 #include "eval/store.h"
 #include "tests/unit/alloc.h"
+#include "tests/unit/sql_refusals.h"
 #include "tests/unit/unit.h"
 
 static char path[] = "/tmp/rocelab-store-XXXXXX";
@@ -267,64 +268,17 @@ every_run_is_shown(void **state)
 	store_close(NULL);
 }
 
-/* A statement or a step of one that fails, the nth from 1: no more. */
-static struct {
-	uint32_t deny, stop;
-	bool was;
-} sql;
+static const char *opened;
 
-static int
-authorize(void *ctx, int action, const char *a, const char *b, const char *database, const char *trigger)
+static void
+open_and_close(void)
 {
-	(void)ctx, (void)action, (void)a, (void)b, (void)database, (void)trigger;
-	if (sql.deny == 0 || --sql.deny != 0)
-		return SQLITE_OK;
-	sql.was = true;
-	return SQLITE_DENY;
-}
+	struct err err = { 0 };
+	struct store *store = store_open(opened, 7, 0.1, " --set a=1", &err);
 
-static int
-progress(void *ctx)
-{
-	(void)ctx;
-	if (sql.stop == 0 || --sql.stop != 0)
-		return 0;
-	sql.was = true;
-	return 1;
-}
-
-static int
-at_open(sqlite3 *db, char **why, const void *api)
-{
-	(void)why, (void)api;
-	sqlite3_set_authorizer(db, authorize, NULL);
-	sqlite3_progress_handler(db, 1, progress, NULL);
-	return SQLITE_OK;
-}
-
-/* @param place  sql's deny or stop: each in turn, until none is left. @return how many there were */
-static uint32_t
-open_without_each(uint32_t *place, const char *file)
-{
-	struct store *store;
-	uint32_t count = 0;
-
-	for (;;) {
-		struct err err = { 0 };
-
-		*place = count + 1;
-		sql.was = false;
-		store = store_open(file, 7, 0.1, " --set a=1", &err);
-		*place = 0;
-		if (!sql.was)
-			break;
-		if (store != NULL || err.text[0] == '\0')
-			fail_msg("statement or step %u: \"%s\"", count + 1, err.text);
-		count++;
-	}
-	assert_non_null(store);
+	if ((store == NULL) != sql_refused.was || (sql_refused.was && err.text[0] == '\0'))
+		fail_msg("\"%s\"", err.text);
 	store_close(store);
-	return count;
 }
 
 static void
@@ -337,20 +291,22 @@ what_fails_is_reported(void **state)
 	uint32_t count = 0;
 
 	(void)state;
-	assert_int_equal(sqlite3_auto_extension((void (*)(void))at_open), SQLITE_OK);
-	assert_true(open_without_each(&sql.deny, ":memory:") > 10);
-	assert_true(open_without_each(&sql.stop, path) > 10);
+	assert_int_equal(sql_watch(), SQLITE_OK);
+	opened = ":memory:";
+	assert_true(sql_refuse_each(&sql_refused.deny, open_and_close) > 10);
+	opened = path;
+	assert_true(sql_refuse_each(&sql_refused.stop, open_and_close) > 10);
 	store = open_store();
-	sql.stop = 1;
+	sql_refused.stop = 1;
 	assert_int_equal(store_add_run(store, &run, &err), -EIO);
-	sql.deny = 1;
+	sql_refused.deny = 1;
 	assert_int_equal(store_add_case(store, "storm", 200, 1, &err), -EIO);
-	sql.deny = 1;
+	sql_refused.deny = 1;
 	assert_int_equal(store_exclude(store, "storm", 200, 1, "", &err), -EIO);
-	sql.stop = 1;
+	sql_refused.stop = 1;
 	assert_int_equal(store_runs(store, "storm", "p", 1000, &runs, &err), -EIO);
 	assert_null(runs);
-	sql.stop = 1;
+	sql_refused.stop = 1;
 	assert_int_equal(store_each_run(store, count_run, &count, &err), -EIO);
 	assert_int_equal(count, 0);
 	assert_false(store_has_run(store, "storm", 200, "p"));

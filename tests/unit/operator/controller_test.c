@@ -9,6 +9,7 @@
 #include "operator/controller/controller.h"
 #include "tests/unit/alloc.h"
 #include "tests/unit/operator/controller_rig.h"
+#include "tests/unit/sql_refusals.h"
 #include "tests/unit/unit.h"
 
 static void
@@ -297,69 +298,17 @@ a_full_disk_is_outlived(void **state)
 	ask(rig, &m, make_register(rig, &m, 0, 77), PINGMESH_REGISTERED);
 }
 
-/* What is done to the next database that is opened, and to its statements. */
-static struct {
-	sqlite3 *db;
-	bool is_full;
-	uint32_t deny, stop; /* the nth statement, step of one, from 1: no more */
-	bool was;
-} sql;
-
-static int
-authorize(void *ctx, int action, const char *a, const char *b, const char *database, const char *trigger)
-{
-	(void)ctx, (void)action, (void)a, (void)b, (void)database, (void)trigger;
-	if (sql.deny == 0 || --sql.deny != 0)
-		return SQLITE_OK;
-	sql.was = true;
-	return SQLITE_DENY;
-}
-
-static int
-progress(void *ctx)
-{
-	(void)ctx;
-	if (sql.stop == 0 || --sql.stop != 0)
-		return 0;
-	sql.was = true;
-	return 1;
-}
-
-static int
-at_open(sqlite3 *db, char **why, const void *api)
-{
-	(void)why, (void)api;
-	sql.db = db;
-	sqlite3_set_authorizer(db, authorize, NULL);
-	sqlite3_progress_handler(db, 1, progress, NULL);
-	return sql.is_full ? sqlite3_exec(db, "PRAGMA max_page_count = 1", NULL, NULL, NULL) : SQLITE_OK;
-}
-
-/* @param place  sql's deny or stop: each in turn, until none is left. @return how many there were */
-static uint32_t
-open_without_each(uint32_t *place)
+static void
+open_and_close(void)
 {
 	struct registry *registry;
-	uint32_t count = 0;
+	struct err err = { "" };
+	int ret = registry_open(REGISTRY_IN_MEMORY, &registry, &err);
 
-	for (;;) {
-		struct err err = { "" };
-		int ret;
-
-		*place = count + 1;
-		sql.was = false;
-		ret = registry_open(REGISTRY_IN_MEMORY, &registry, &err);
-		*place = 0;
-		if (!sql.was) {
-			if (ret != 0)
-				fail_msg("%s", err.text);
-			registry_close(registry);
-			return count;
-		}
-		if (ret != -EIO || err.text[0] == '\0')
-			fail_msg("%u: %d \"%s\"", count, ret, err.text);
-		count++;
-	}
+	if (ret != (sql_refused.was ? -EIO : 0) || (sql_refused.was && err.text[0] == '\0'))
+		fail_msg("%d \"%s\"", ret, err.text);
+	if (ret == 0)
+		registry_close(registry);
 }
 
 static void
@@ -368,24 +317,24 @@ each_statement_that_fails_is_reported(void **state)
 	struct rig *rig = *state;
 	struct message m;
 
-	assert_int_equal(sqlite3_auto_extension((void (*)(void))at_open), SQLITE_OK);
-	assert_true(open_without_each(&sql.deny) > 10);
-	assert_true(open_without_each(&sql.stop) > 10);
+	assert_int_equal(sql_watch(), SQLITE_OK);
+	assert_true(sql_refuse_each(&sql_refused.deny, open_and_close) > 10);
+	assert_true(sql_refuse_each(&sql_refused.stop, open_and_close) > 10);
 
 	controller_destroy(rig->controller);
 	unlink(rig->store);
-	sql.is_full = true;
+	sql_refused.is_full = true;
 	expect_no_registry(rig, "disk is full; make room");
-	sql.is_full = false;
+	sql_refused.is_full = false;
 	assert_int_equal(open_controller(rig, rig->store, &(struct err){ "" }), 0);
 	register_all(rig);
 	for (uint32_t nth = 1; nth <= 2; nth++) { /* BEGIN, COMMIT */
-		sql.deny = nth;
+		sql_refused.deny = nth;
 		ask(rig, &m, make_register(rig, &m, 0, 77), PINGMESH_REFUSED);
 	}
-	sql.stop = 1;
+	sql_refused.stop = 1;
 	ask(rig, &m, make_resolve(rig, &m), PINGMESH_REFUSED);
-	sql.stop = 1;
+	sql_refused.stop = 1;
 	ask(rig, &m, make_pinglists(rig, &m, 0), PINGMESH_REFUSED);
 	ask(rig, &m, make_pinglists(rig, &m, 0), PINGMESH_ENTRIES);
 	sqlite3_reset_auto_extension();
