@@ -494,7 +494,7 @@ make_switch(struct emulation *emulation, uint32_t id, struct err *err)
 	emulation->largest_buffer_bytes = max_u64(emulation->largest_buffer_bytes, sw->account.buffer_bytes);
 	if (partition_is_remote(emulation, id)) {
 		node_destroy(node);
-		node = still_node_create(emulation->scenario->topo, &emulation->scenario->plan->flows, id);
+		node = remote_node_create(emulation->scenario->topo, &emulation->scenario->plan->flows, id);
 	} else {
 		emulation->switches[id] = sw;
 	}

@@ -174,7 +174,7 @@ path_of(const struct cfg_where *where, const char *all, char path[CFG_WHERE_PATH
 	return path[0] != '\0' ? path : all;
 }
 
-/* With twice what marks, whoever shares the setting. */
+/* With twice what marks, for all ports that share the setting. */
 static void
 remedy_marking(struct preflight_finding *f, const struct scenario *sc, const struct sw *sw, const struct marking *m)
 {

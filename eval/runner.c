@@ -109,7 +109,7 @@ items_fini(struct items *items)
 	*items = (struct items){ 0 };
 }
 
-/* @return a case of which a run can start, NULL: none for now */
+/* @return a case of which a run can start, NULL: none can start before another ends */
 static struct item *
 items_next(const struct items *items)
 {

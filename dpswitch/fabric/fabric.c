@@ -117,13 +117,13 @@ fabric_attach(struct fabric *fabric, struct node *node)
 		node->ops->attached(node);
 }
 
-struct still {
+struct remote_node {
 	struct node node;
 	uint8_t storms[]; /* [node.nports] bit p: a storm of class p */
 };
 
 static uint64_t
-still_dropped(const struct node *node, uint16_t port, enum rec_drop reason)
+remote_dropped(const struct node *node, uint16_t port, enum rec_drop reason)
 {
 	(void)node;
 	(void)port;
@@ -132,9 +132,9 @@ still_dropped(const struct node *node, uint16_t port, enum rec_drop reason)
 }
 
 static void
-still_storm(struct node *node, uint16_t port, uint8_t prio, bool on, uint64_t now_ps, uint64_t interval_ps)
+remote_storm(struct node *node, uint16_t port, uint8_t prio, bool on, uint64_t now_ps, uint64_t interval_ps)
 {
-	uint8_t *storms = &((struct still *)node)->storms[port], bit = (uint8_t)(1u << prio);
+	uint8_t *storms = &((struct remote_node *)node)->storms[port], bit = (uint8_t)(1u << prio);
 
 	(void)now_ps;
 	(void)interval_ps;
@@ -142,35 +142,35 @@ still_storm(struct node *node, uint16_t port, uint8_t prio, bool on, uint64_t no
 }
 
 static uint8_t
-still_pausing(const struct node *node, uint16_t port)
+remote_pausing(const struct node *node, uint16_t port)
 {
-	return ((const struct still *)node)->storms[port];
+	return ((const struct remote_node *)node)->storms[port];
 }
 
 static void
-still_routes_changed(struct node *node)
+remote_routes_changed(struct node *node)
 {
 	node->count.route_changes += node->topo->nodes[node->id].kind == TOPO_SWITCH;
 }
 
 static void
-still_link_changed(struct node *node, uint16_t port, uint8_t held, uint64_t now_ps)
+remote_link_changed(struct node *node, uint16_t port, uint8_t held, uint64_t now_ps)
 {
 	(void)port;
 	(void)held;
 	(void)now_ps;
-	still_routes_changed(node);
+	remote_routes_changed(node);
 }
 
 static void
-still_expect_work(struct node *node, bool expected)
+remote_expect_work(struct node *node, bool expected)
 {
 	if (node->status != NODE_QP_ERROR)
 		node->status = expected ? NODE_RUNNING : NODE_PASSIVE;
 }
 
 static void
-still_fail_nic(struct node *node, uint16_t port, uint8_t failure, bool on)
+remote_fail_nic(struct node *node, uint16_t port, uint8_t failure, bool on)
 {
 	(void)node;
 	(void)port;
@@ -179,7 +179,7 @@ still_fail_nic(struct node *node, uint16_t port, uint8_t failure, bool on)
 }
 
 static void
-still_slow_nic(struct node *node, uint16_t port, enum nic_dma_cause cause, const struct nic_dma *dma)
+remote_slow_nic(struct node *node, uint16_t port, enum nic_dma_cause cause, const struct nic_dma *dma)
 {
 	(void)node;
 	(void)port;
@@ -188,7 +188,7 @@ still_slow_nic(struct node *node, uint16_t port, enum nic_dma_cause cause, const
 }
 
 static void
-still_freeze(struct node *node, bool on, uint64_t now_ps)
+remote_freeze(struct node *node, bool on, uint64_t now_ps)
 {
 	(void)node;
 	(void)on;
@@ -196,7 +196,7 @@ still_freeze(struct node *node, bool on, uint64_t now_ps)
 }
 
 static uint64_t
-still_nic_faulty(const struct node *node, uint16_t port)
+remote_nic_faulty(const struct node *node, uint16_t port)
 {
 	(void)node;
 	(void)port;
@@ -204,36 +204,36 @@ still_nic_faulty(const struct node *node, uint16_t port)
 }
 
 static void
-still_destroy(struct node *node)
+remote_destroy(struct node *node)
 {
 	recbuf_fini(&node->records);
 	free(node);
 }
 
-static const struct node_ops still_ops = {
-	.dropped = still_dropped,
-	.storm = still_storm,
-	.pausing = still_pausing,
-	.link_changed = still_link_changed,
-	.routes_changed = still_routes_changed,
-	.expect_work = still_expect_work,
-	.fail_nic = still_fail_nic,
-	.slow_nic = still_slow_nic,
-	.freeze = still_freeze,
-	.nic_faulty = still_nic_faulty,
-	.destroy = still_destroy,
+static const struct node_ops remote_ops = {
+	.dropped = remote_dropped,
+	.storm = remote_storm,
+	.pausing = remote_pausing,
+	.link_changed = remote_link_changed,
+	.routes_changed = remote_routes_changed,
+	.expect_work = remote_expect_work,
+	.fail_nic = remote_fail_nic,
+	.slow_nic = remote_slow_nic,
+	.freeze = remote_freeze,
+	.nic_faulty = remote_nic_faulty,
+	.destroy = remote_destroy,
 };
 
 struct node *
-still_node_create(const struct topo *topo, const struct flow_table *flows, uint32_t id)
+remote_node_create(const struct topo *topo, const struct flow_table *flows, uint32_t id)
 {
 	uint16_t nports = topo->nodes[id].nports;
-	struct still *still = calloc(1, sizeof(*still) + nports * sizeof(still->storms[0]));
+	struct remote_node *remote = calloc(1, sizeof(*remote) + nports * sizeof(remote->storms[0]));
 
-	if (still == NULL)
+	if (remote == NULL)
 		return NULL;
-	still->node = (struct node){
-		.ops = &still_ops,
+	remote->node = (struct node){
+		.ops = &remote_ops,
 		.id = id,
 		.nports = nports,
 		.topo = topo,
@@ -241,8 +241,8 @@ still_node_create(const struct topo *topo, const struct flow_table *flows, uint3
 		.status = NODE_PASSIVE,
 		.digest = topo->nodes[id].kind == TOPO_HOST ? DIGEST_INIT : 0,
 	};
-	recbuf_init(&still->node.records, id);
-	return &still->node;
+	recbuf_init(&remote->node.records, id);
+	return &remote->node;
 }
 
 /* The earliest time at which one of a group's nodes has something to do, or next_ps; exact only when past the window. */

@@ -225,7 +225,7 @@ void fabric_attach(struct fabric *fabric, struct node *node);
  * No window runs it, and what it holds is not asked for. node_destroy() unmakes it.
  * @return NULL: out of memory
  */
-struct node *still_node_create(const struct topo *topo, const struct flow_table *flows, uint32_t id);
+struct node *remote_node_create(const struct topo *topo, const struct flow_table *flows, uint32_t id);
 
 /*
  * Divides the nodes over the lcores: a switch with the hosts below it goes to one. In virtual time an lcore that is

@@ -31,13 +31,13 @@ static struct node *
 node_create(void *ctx, uint32_t node, struct err *err)
 {
 	const struct scenario *sc = ((struct partitions *)ctx)->scenario;
-	struct node *still = still_node_create(sc->topo, &sc->plan->flows, node);
+	struct node *remote = remote_node_create(sc->topo, &sc->plan->flows, node);
 
-	if (still == NULL) {
+	if (remote == NULL) {
 		err_set(err, -ENOMEM, "out of memory for host %s", sc->topo->nodes[node].name);
 		errno = ENOMEM;
 	}
-	return still;
+	return remote;
 }
 
 static struct step_engine *

@@ -570,7 +570,7 @@ receive(struct server *s, struct peer *peer)
 	take_requests(s, peer);
 }
 
-/* What its events are does not matter: either call tells of an end or an error. */
+/* What its events are does not matter: either call reports an end or an error. */
 static void
 serve_peer(struct server *s, struct peer *peer)
 {

@@ -84,7 +84,7 @@ struct coll_dep monitor_waited_for(const struct monitor *monitor, uint32_t chain
 
 /* Table I. */
 enum monitor_state monitor_state(const struct monitor *monitor, uint32_t chain);
-/* What the next step waits for now: the first that is missing; rank COLL_NONE when not waiting. */
+/* What the next step waits for: the first that is missing; rank COLL_NONE when not waiting. */
 struct coll_dep monitor_waits_for(const struct monitor *monitor, uint32_t chain);
 
 /* All steps of this iteration are done: early arrivals become current. */

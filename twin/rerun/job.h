@@ -78,7 +78,7 @@ struct pool_ops {
 	 * Starts the next job, if there is one now.
 	 * @param slot  below the number of jobs; of this job until it has ended
 	 * @param cpu   it has to itself, or shares with fewest others; -1: anywhere
-	 * @return its pid, 0: none to start for now, negative errno with err set: no more jobs
+	 * @return its pid, 0: none can start before another ends, negative errno with err set: no more jobs
 	 */
 	pid_t (*start)(void *ctx, uint32_t slot, int cpu, struct err *err);
 	/*
