@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void
 check_finding(const struct plugin_finding *finding)
 {
-	struct plugin_finding again = { "" };
+	struct plugin_finding again = { .type = "" };
 	json_t *first = plugin_finding_json(finding), *second;
 	struct err err = { "" };
 
