@@ -11,6 +11,7 @@
 #include "common/array.h"
 #include "common/log.h"
 #include "common/minmax.h"
+#include "common/printable.h"
 #include "common/units.h"
 
 #define PS_PER_M 5000 /* light in glass */
@@ -20,9 +21,13 @@
 #define BEST_EFFORT 1 /* stands for class 0, which carries control here */
 #define MAX_WEIGHT 64
 #define CNP_CLASS 6 /* of profiles of NICs */
+#define HOST_NAMESPACE "localhost"
 
-/* What a file is; all of it "" and false: of no single switch. */
+/* A file, or one of its namespaces; all else "" and false: of no single switch. */
 struct source {
+	const char *path;
+	const char *section; /* the namespace in a file of several; NULL: the whole file */
+	char *label;         /* of both, in messages */
 	char device[SONIC_NAME], asic[SONIC_NAME];
 	bool is_switch, is_one_of; /* one of several ASICs of its device */
 };
@@ -36,6 +41,8 @@ struct cable {
 
 struct fabric {
 	struct sonic_common common;
+	struct source *sources; /* [nsources] in the order of files */
+	uint32_t nsources, sources_cap;
 	struct sonic_switch *switches; /* [nswitches] by name */
 	uint32_t nswitches;
 	struct cable *cables;
@@ -146,18 +153,105 @@ add_common(struct fabric *f, const char *path, size_t bytes, json_t *doc)
 	return 0;
 }
 
-static void
-name_source(const json_t *doc, struct source *source)
+static int
+add_source(struct fabric *f, const char *path, const char *section, struct source **added)
 {
-	const char *asic = sonic_metadata(doc, "asic_name");
+	struct source *source, *grown;
 
-	snprintf(source->device, sizeof(source->device), "%s", sonic_metadata(doc, "hostname"));
+	if (f->nsources == f->sources_cap) {
+		uint32_t cap = f->sources_cap != 0 ? 2 * f->sources_cap : 64;
+
+		grown = realloc(f->sources, cap * sizeof(*grown));
+		if (grown == NULL)
+			return err_set(f->err, -ENOMEM, "out of memory for %s", path);
+		f->sources = grown;
+		f->sources_cap = cap;
+	}
+	source = &f->sources[f->nsources];
+	*source = (struct source){ .path = path };
+	if (asprintf(&source->label, "%s%s%s", path, section != NULL ? ": " : "", section != NULL ? section : "") < 0)
+		return err_set(f->err, -ENOMEM, "out of memory for %s", path);
+	source->section = section != NULL ? source->label + strlen(path) + 2 : NULL;
+	f->nsources++;
+	*added = source;
+	return 0;
+}
+
+/* @param host  what has the hostname if an ASIC's namespace lacks it */
+static void
+name_source(const json_t *config, const json_t *host, struct source *source)
+{
+	const char *device = sonic_metadata(config, "hostname"), *asic = sonic_metadata(config, "asic_name");
+
+	device = device != NULL ? device : sonic_metadata(host, "hostname");
+	if (asic == NULL && source->section != NULL && strcmp(source->section, HOST_NAMESPACE) != 0)
+		asic = source->section;
+	source->is_switch = device != NULL;
+	snprintf(source->device, sizeof(source->device), "%s", device != NULL ? device : "");
 	snprintf(source->asic, sizeof(source->asic), "%s", asic != NULL ? asic : "");
+}
+
+static bool
+is_asic_namespace(const char *name)
+{
+	size_t digits = strncmp(name, "asic", 4) == 0 ? strspn(name + 4, "0123456789") : 0;
+
+	return digits != 0 && name[4 + digits] == '\0';
+}
+
+/* Whether a document is of several namespaces: no table has such a name. */
+static bool
+has_namespaces(const json_t *doc)
+{
+	const char *name;
+	json_t *config;
+
+	json_object_foreach((json_t *)(uintptr_t)doc, name, config)
+		if (strcmp(name, HOST_NAMESPACE) == 0 || is_asic_namespace(name))
+			return true;
+	return false;
+}
+
+/*
+ * The document of all namespaces of a device (`config save FILE`, `show runningconfiguration all`): each ASIC's is a
+ * switch, and the host's, if there is no other.
+ */
+static int
+add_namespaces(struct fabric *f, const char *path, const json_t *doc)
+{
+	const json_t *host = json_object_get(doc, HOST_NAMESPACE);
+	const char *name;
+	json_t *config;
+
+	json_object_foreach((json_t *)(uintptr_t)doc, name, config) {
+		struct source *source;
+		char shown[32];
+		int ret;
+
+		if ((strcmp(name, HOST_NAMESPACE) != 0 && !is_asic_namespace(name)) || json_typeof(config) != JSON_OBJECT)
+			return err_set(f->err, -EINVAL,
+				       "%s: %s: beside namespaces, \"" HOST_NAMESPACE
+				       "\" or \"asic0\" with an object of tables would be right",
+				       path, printable_text(name, shown, sizeof(shown)));
+		if (config == host && json_object_size(doc) > 1)
+			continue;
+		if (f->nsources >= SONIC_MAX_SWITCHES)
+			return err_set(f->err, -EINVAL, "%s: more than %d files and namespaces", path, SONIC_MAX_SWITCHES);
+		ret = add_source(f, path, name, &source);
+		if (ret != 0)
+			return ret;
+		name_source(config, host, source);
+		if (!source->is_switch)
+			return err_set(f->err, -EINVAL,
+				       "%s: DEVICE_METADATA.localhost.hostname is missing, also in \"" HOST_NAMESPACE "\"",
+				       source->label);
+	}
+	return 0;
 }
 
 /* Two passes, so that one document is in memory at a time: what is of all switches, then the switches. */
 static int
-read_common(struct fabric *f, const struct sonic_files *files, struct source *sources)
+read_common(struct fabric *f, const struct sonic_files *files)
 {
 	int ret = 0;
 
@@ -167,6 +261,7 @@ read_common(struct fabric *f, const struct sonic_files *files, struct source *so
 	if (f->common.tables == NULL || f->common.origins == NULL)
 		return err_set(f->err, -ENOMEM, "out of memory");
 	for (size_t i = 0; ret == 0 && i < files->count; i++) {
+		struct source *source;
 		size_t bytes;
 		json_t *doc;
 
@@ -177,11 +272,15 @@ read_common(struct fabric *f, const struct sonic_files *files, struct source *so
 		doc = sonic_load(files->paths[i], &bytes, f->err);
 		if (doc == NULL)
 			return -errno;
-		sources[i].is_switch = sonic_metadata(doc, "hostname") != NULL;
-		if (sources[i].is_switch)
-			name_source(doc, &sources[i]);
-		else
+		if (has_namespaces(doc)) {
+			ret = add_namespaces(f, files->paths[i], doc);
+		} else if (sonic_metadata(doc, "hostname") != NULL) {
+			ret = add_source(f, files->paths[i], NULL, &source);
+			if (ret == 0)
+				name_source(doc, NULL, source);
+		} else {
 			ret = add_common(f, files->paths[i], bytes, doc);
+		}
 		json_decref(doc);
 	}
 	return ret;
@@ -189,21 +288,23 @@ read_common(struct fabric *f, const struct sonic_files *files, struct source *so
 
 /* A device of several ASICs has a file for each, and one of the host's namespace, which switches nothing. */
 static void
-find_asics(struct fabric *f, const struct sonic_files *files, struct source *sources)
+find_asics(struct fabric *f)
 {
-	for (size_t i = 0; i < files->count; i++) {
+	for (uint32_t i = 0; i < f->nsources; i++) {
+		struct source *source = &f->sources[i];
 		bool others = false;
 
-		for (size_t k = 0; k < files->count && sources[i].is_switch && !others; k++)
-			others = k != i && sources[k].asic[0] != '\0' && strcmp(sources[k].device, sources[i].device) == 0;
-		sources[i].is_one_of = others && sources[i].asic[0] != '\0';
-		if (others && !sources[i].is_one_of) {
-			sources[i].is_switch = false;
+		for (uint32_t k = 0; k < f->nsources && !others; k++)
+			others = k != i && f->sources[k].asic[0] != '\0' &&
+				 strcmp(f->sources[k].device, source->device) == 0;
+		source->is_one_of = others && source->asic[0] != '\0';
+		if (others && !source->is_one_of) {
+			source->is_switch = false;
 			log_warning("%s: DEVICE_METADATA.localhost has no asic_name, and another file of %s has: of no "
 				    "ASIC, it is left out",
-				    files->paths[i], sources[i].device);
+				    source->label, source->device);
 		}
-		f->nswitches += sources[i].is_switch;
+		f->nswitches += source->is_switch;
 	}
 }
 
@@ -223,30 +324,22 @@ is_node_name(const char *name)
 }
 
 static int
-read_switch(struct fabric *f, const char *path, const struct source *source, struct sonic_switch *at)
+read_switch(struct fabric *f, const json_t *config, const struct source *source, struct sonic_switch *at)
 {
-	size_t bytes;
-	json_t *doc = sonic_load(path, &bytes, f->err);
 	char name[2 * SONIC_NAME];
-	int ret = 0;
 
-	if (doc == NULL)
-		return -errno;
-	at->path = path;
+	at->path = source->label;
 	snprintf(name, sizeof(name), "%s%s%s", source->device, source->is_one_of ? "-" : "",
 		 source->is_one_of ? source->asic : "");
 	memcpy(at->device, source->device, sizeof(at->device));
 	memcpy(at->asic, source->asic, sizeof(at->asic));
 	if (!is_node_name(name))
-		ret = err_set(f->err, -EINVAL,
-			      "%s: DEVICE_METADATA.localhost.hostname%s: 1 to %d letters, digits, '_', '.' and '-' would "
-			      "be right",
-			      path, source->is_one_of ? ", '-' and asic_name together" : "", NODE_NAME);
-	else
-		snprintf(at->name, sizeof(at->name), "%.*s", NODE_NAME, name);
-	ret = ret == 0 ? sonic_read_switch(doc, &f->common, at, f->err) : ret;
-	json_decref(doc);
-	return ret;
+		return err_set(f->err, -EINVAL,
+			       "%s: DEVICE_METADATA.localhost.hostname%s: 1 to %d letters, digits, '_', '.' and '-' would "
+			       "be right",
+			       at->path, source->is_one_of ? ", '-' and asic_name together" : "", NODE_NAME);
+	snprintf(at->name, sizeof(at->name), "%.*s", NODE_NAME, name);
+	return sonic_read_switch(config, &f->common, at, f->err);
 }
 
 static int
@@ -263,8 +356,9 @@ check_names(const struct fabric *f)
 }
 
 static int
-read_switches(struct fabric *f, const struct sonic_files *files, const struct source *sources)
+read_switches(struct fabric *f, const struct sonic_files *files)
 {
+	json_t *doc = NULL;
 	uint32_t count = 0;
 	int ret = 0;
 
@@ -280,9 +374,21 @@ read_switches(struct fabric *f, const struct sonic_files *files, const struct so
 	f->switches = calloc(f->nswitches, sizeof(*f->switches));
 	if (f->switches == NULL)
 		return err_set(f->err, -ENOMEM, "out of memory for %" PRIu32 " switches", f->nswitches);
-	for (size_t i = 0; ret == 0 && i < files->count; i++)
-		if (sources[i].is_switch)
-			ret = read_switch(f, files->paths[i], &sources[i], &f->switches[count++]);
+	for (uint32_t i = 0; ret == 0 && i < f->nsources; i++) {
+		const struct source *source = &f->sources[i];
+		size_t bytes;
+
+		if (doc == NULL || source->path != f->sources[i - 1].path) {
+			json_decref(doc);
+			doc = sonic_load(source->path, &bytes, f->err);
+			if (doc == NULL)
+				return -errno;
+		}
+		if (source->is_switch)
+			ret = read_switch(f, source->section != NULL ? json_object_get(doc, source->section) : doc, source,
+					  &f->switches[count++]);
+	}
+	json_decref(doc);
 	if (ret != 0)
 		return ret;
 	qsort(f->switches, f->nswitches, sizeof(*f->switches), compare_switches);
@@ -292,15 +398,11 @@ read_switches(struct fabric *f, const struct sonic_files *files, const struct so
 static int
 read_all(struct fabric *f, const struct sonic_files *files)
 {
-	struct source *sources = calloc(files->count + 1, sizeof(*sources));
-	int ret = sources != NULL ? read_common(f, files, sources)
-				  : err_set(f->err, -ENOMEM, "out of memory for %zu files", files->count);
+	int ret = read_common(f, files);
 
 	if (ret == 0)
-		find_asics(f, files, sources);
-	ret = ret == 0 ? read_switches(f, files, sources) : ret;
-	free(sources);
-	return ret;
+		find_asics(f);
+	return ret == 0 ? read_switches(f, files) : ret;
 }
 
 /* Cables. */
@@ -870,8 +972,11 @@ sonic_import(const struct sonic_files *files, FILE *to, struct err *err)
 	}
 	for (uint32_t i = 0; f->switches != NULL && i < f->nswitches; i++)
 		sonic_switch_fini(&f->switches[i]);
+	for (uint32_t i = 0; i < f->nsources; i++)
+		free(f->sources[i].label);
 	json_decref(f->common.tables);
 	json_decref(f->common.origins);
+	free(f->sources);
 	free(f->switches);
 	free(f->cables);
 	free(f->hosts);

@@ -23,9 +23,9 @@ struct sonic_files {
 };
 
 /*
- * Writes the scenario: switches with a config_db.json, their cables and settings, and hosts where other neighbors are. A
- * JSON file without a hostname supplements all switches: they have its tables where they lack their own. What is missing
- * here causes a warning.
+ * Writes the scenario: switches with a config_db.json, their cables and settings, and hosts where other neighbors are. One
+ * file may have all namespaces of a device. A JSON file without a hostname supplements all switches: they have its tables
+ * where they lack their own. What is missing here causes a warning.
  * @return 0; -EINVAL with err set (file, place in the JSON, the value, a right value); -EIO, -ENOMEM
  */
 int sonic_import(const struct sonic_files *files, FILE *to, struct err *err);

@@ -87,6 +87,11 @@ sonic_load(const char *path, size_t *bytes, struct err *err)
 			      path);
 	else if (at.text[0] == '\0') /* that is all that Jansson says */
 		ret = err_set(err, -ENOMEM, "%s: out of memory", path);
+	else if (json_error_code(&at) == json_error_end_of_input_expected)
+		ret = err_set(err, -EINVAL,
+			      "%s:%d: %.100s: one document a file would be right, or that of all namespaces, which SONiC "
+			      "writes by `config save FILE`",
+			      path, at.line, at.text);
 	else
 		ret = err_set(err, -EINVAL, "%s:%d: %.100s", path, at.line, at.text);
 	json_decref(doc);

@@ -175,6 +175,31 @@ check(again == text and "config_db.json: DEVICE_METADATA.localhost has no asic_n
       "the host's namespace is no switch", warned)
 alone, _ = imported(*files({name: config for name, config in chassis().items() if name != "config_db1"}, *BASE))
 check('"chassis leaf0 ' in alone and "asic" not in alone.split("switches = (")[0], "one ASIC alone has the device's name", alone)
+
+# The same in one file: `config save FILE`, or `show runningconfiguration all`, whose namespaces have FRR's text, too.
+spaces = {"localhost": {**metadata, "FEATURE": {}, "bgpraw": "!\n"}, "asic1": chassis()["config_db1"], "asic0": chassis()["config_db0"]}
+for space in ("asic0", "asic1"):
+    del spaces[space]["DEVICE_METADATA"]["localhost"]["hostname"]
+    spaces[space]["bgpraw"] = "!\n"
+
+
+
+def bare(scenario):
+    return [line.split(" //")[0] for line in scenario.splitlines()]
+
+
+leaf = files({"leaf0": chassis()["leaf0"]}, *BASE)
+again, warned = imported(write("all.json", spaces), *leaf)
+check(bare(again) == bare(text) and "all.json: asic0: DEVICE_NEIGHBOR.Ethernet-BP4: no file is of switch ASIC2" in warned
+      and "left out" not in warned.replace("the cable is left out", ""), "one file of all namespaces", warned)
+del spaces["asic0"]["DEVICE_METADATA"], spaces["asic1"]["DEVICE_METADATA"]
+again, _ = imported(*leaf, write("all.json", spaces))
+check(bare(again) == bare(text), "a namespace is its ASIC's without asic_name", again)
+single, _ = imported(write("one.json", {"localhost": chassis()["leaf0"]}), *BASE)
+check(bare(single) == bare(imported(*leaf)[0]), "the only namespace of a device of one ASIC", single)
+spaces["asic1"]["PORT"]["Ethernet4"]["speed"] = "fast"
+refused('all.json: asic1: PORT.Ethernet4.speed: found "fast"', write("all.json", spaces), *leaf)
+
 twice = chassis()
 twice["config_db1"]["DEVICE_METADATA"]["localhost"]["asic_name"] = "asic0"
 refused('"chassis-asic0" is also that of', *files(twice, *BASE))

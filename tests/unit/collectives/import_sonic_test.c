@@ -365,6 +365,10 @@ static const struct {
 } wrong[] = {
 	{ "", "config.json:1: " },
 	{ "[1]", "no JSON object" },
+	{ "{}\n{}", "config.json:2: end of file expected near '{': one document a file would be right" },
+	{ "{\"localhost\": {}, \"asic0\": []}", "config.json: asic0: beside namespaces, \"localhost\" or \"asic0\" with" },
+	{ "{\"localhost\": {}, \"asic\": {}}", "config.json: asic: beside namespaces, " },
+	{ "{\"asic0\": {}, \"asic1\": {}}", "config.json: asic0: DEVICE_METADATA.localhost.hostname is missing" },
 	{ "{}", "no file has DEVICE_METADATA.localhost.hostname" },
 	{ "{\"DEVICE_METADATA\": {\"localhost\": {\"hostname\": \"a b\"}}}", "1 to 31 letters" },
 	{ "{\"DEVICE_METADATA\": {\"localhost\": {\"hostname\": \"l0\"}}}", "no table PORT" },
