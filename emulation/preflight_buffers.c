@@ -20,6 +20,8 @@
  * long enough.
  */
 
+#define MANY_FLOWS 65536 /* whose windows together bound no queue */
+
 /* What the flows' paths lead to an egress. */
 struct load {
 	uint64_t busy[(TOPO_MAX_PORTS + 63) / 64]; /* ingresses of its switch, a bit each */
@@ -158,12 +160,14 @@ remedy_setting(struct preflight_finding *f, const struct cfg_where *where, const
 
 /* Egresses that more comes to than they send, and those of them that never mark. */
 struct crowded {
-	uint32_t ports, behind_pfc, behind_window, behind_limit;
+	bool imagined; /* no flows meet: as if all other ports of a switch filled each */
+	uint32_t ports, behind_pfc, behind_window, behind_limit, off;
+	uint32_t off_port;        /* the first without ECN */
 	struct marking best;      /* of those behind PFC: the nearest to marking */
 	struct marking limited;   /* the first of those whose queue drops before: its limit is queue_bytes */
 	uint64_t in_flight_bytes; /* of those behind windows: the most, and where */
 	uint32_t in_flight_port, in_flight_flows;
-	struct preflight_finding of_pfc, of_limits; /* their remedies */
+	struct preflight_finding of_pfc, of_limits, of_off; /* their remedies */
 };
 
 /* The group that holds a setting: of a single switch, or of all. @return path */
@@ -235,6 +239,12 @@ weigh(struct crowded *all, const struct scenario *sc, const struct sw *sw, const
 	}
 }
 
+static const char *
+filled(const struct crowded *all)
+{
+	return all->imagined ? "that all others of their switch could fill" : "that several ingresses fill";
+}
+
 static void
 report_pfc(struct preflight *c, const struct crowded *all, bool inert)
 {
@@ -246,10 +256,9 @@ report_pfc(struct preflight *c, const struct crowded *all, bool inert)
 
 	f = preflight_add(
 		c, "ecn-behind-pfc", inert,
-		"%sat %u of the %u ports that several ingresses fill, PFC pauses before ECN marks. %s, with %u of them "
-		"busy: "
-		"XOFF at %" PRIu64 " B each, which are %" PRIu64 " B in its queue; kmin %" PRIu64 " B",
-		inert ? "host.cc = \"dcqcn\" cannot act: " : "", all->behind_pfc, all->ports,
+		"%sat %u of the %u ports %s, PFC pauses before ECN marks. %s, with %u of them busy: XOFF at %" PRIu64
+		" B each, which are %" PRIu64 " B in its queue; kmin %" PRIu64 " B",
+		inert ? "host.cc = \"dcqcn\" cannot act: " : "", all->behind_pfc, all->ports, filled(all),
 		topo_port_name(c->sc->topo, best->port, port), best->busy, best->xoff_bytes, best->queue_bytes,
 		best->kmin_bytes);
 	memcpy(f->remedy, all->of_pfc.remedy, sizeof(f->remedy));
@@ -264,12 +273,12 @@ report_limit(struct preflight *c, const struct crowded *all, bool inert)
 	char port[64];
 	struct preflight_finding *f;
 
-	f = preflight_add(
-		c, "ecn-behind-drop", inert,
-		"%sat %u of the %u ports that several ingresses fill, queues of a class without PFC drop before ECN marks. "
-		"%s: its queue holds %" PRIu64 " B; kmin %" PRIu64 " B",
-		inert ? "host.cc = \"dcqcn\" cannot act: " : "", all->behind_limit, all->ports,
-		topo_port_name(c->sc->topo, all->limited.port, port), all->limited.queue_bytes, all->limited.kmin_bytes);
+	f = preflight_add(c, "ecn-behind-drop", inert,
+			  "%sat %u of the %u ports %s, queues of a class without PFC drop before ECN marks. "
+			  "%s: its queue holds %" PRIu64 " B; kmin %" PRIu64 " B",
+			  inert ? "host.cc = \"dcqcn\" cannot act: " : "", all->behind_limit, all->ports, filled(all),
+			  topo_port_name(c->sc->topo, all->limited.port, port), all->limited.queue_bytes,
+			  all->limited.kmin_bytes);
 	memcpy(f->remedy, all->of_limits.remedy, sizeof(f->remedy));
 }
 
@@ -292,20 +301,37 @@ report_window(struct preflight *c, const struct crowded *all, bool inert)
 	snprintf(f->remedy, sizeof(f->remedy), "--set host.window=none");
 }
 
-int
-preflight_ecn(struct preflight *c)
+/* No ECN for the class of data. */
+static void
+weigh_off(struct crowded *all, const struct scenario *sc, const struct sw *sw, uint32_t port)
+{
+	const struct switch_settings *settings = switch_settings_at(&sc->switches, sw->node.topo, port);
+	char path[CFG_WHERE_PATH];
+
+	all->ports++;
+	if (all->off++ == 0)
+		all->off_port = port;
+	preflight_remedy(&all->of_off, "--set %.255s.enabled=true", path_of(&settings->ecn.where, "switch.ecn", path));
+}
+
+static void
+report_off(struct preflight *c, const struct crowded *all, bool inert)
+{
+	char port[64];
+	struct preflight_finding *f;
+
+	f = preflight_add(c, "ecn-off", inert,
+			  "%sat %u of the %u ports %s, nothing is marked: ECN of class %u is off. One is %s",
+			  inert ? "host.cc = \"dcqcn\" cannot act: " : "", all->off, all->ports, filled(all),
+			  c->sc->roce.data_prio, topo_port_name(c->sc->topo, all->off_port, port));
+	memcpy(f->remedy, all->of_off.remedy, sizeof(f->remedy));
+}
+
+static void
+weigh_ports(struct crowded *all, const struct preflight *c, const struct load *loads)
 {
 	const struct topo *topo = c->sc->topo;
-	const struct switch_settings *settings = &c->sc->switches.all;
-	struct crowded all = { .ports = 0 };
-	struct load *loads;
-	bool inert;
 
-	if (c->sc->cc.echo == CC_ECHO_NONE || (!settings->ecn.enabled && settings->nwreds == 0))
-		return 0;
-	loads = find_loads(c->sc);
-	if (loads == NULL)
-		return -ENOMEM;
 	for (uint32_t p = 0; p < topo->nports; p++) {
 		const struct sw *sw = c->switches[topo->ports[p].node];
 		uint32_t busy = sw != NULL ? crowd(topo, p, loads[p].busy) : 0;
@@ -314,11 +340,48 @@ preflight_ecn(struct preflight *c)
 		if (busy == 0)
 			continue;
 		m = mark(sw, topo->ports[p].index, c->sc->roce.data_prio, busy);
-		if (m.kmin_bytes != ECN_NEVER)
-			weigh(&all, c->sc, sw, &m, loads[p].flows);
+		if (m.kmin_bytes == ECN_NEVER)
+			weigh_off(all, c->sc, sw, p);
+		else
+			weigh(all, c->sc, sw, &m, loads[p].flows);
 	}
-	free(loads);
-	inert = all.behind_pfc + all.behind_window + all.behind_limit == all.ports;
+}
+
+/* Nothing meets, and DCQCN has nothing to react to: whether it could, with other traffic. */
+static void
+check_unmet(struct preflight *c, struct load *loads)
+{
+	struct crowded all = { .imagined = true };
+
+	preflight_add(c, "no-contention", false,
+		      "host.cc = \"dcqcn\" has nothing to react to: the flows' paths lead no port more than its rate")
+		->unmarked = true;
+	add_all(loads, c->sc->topo, MANY_FLOWS);
+	weigh_ports(&all, c, loads);
+	if (all.off != 0)
+		report_off(c, &all, false);
+	if (all.behind_limit != 0)
+		report_limit(c, &all, false);
+	if (all.behind_pfc != 0)
+		report_pfc(c, &all, false);
+}
+
+int
+preflight_ecn(struct preflight *c)
+{
+	struct crowded all = { .ports = 0 };
+	struct load *loads;
+	bool inert;
+
+	if (c->sc->cc.echo == CC_ECHO_NONE)
+		return 0;
+	loads = find_loads(c->sc);
+	if (loads == NULL)
+		return -ENOMEM;
+	weigh_ports(&all, c, loads);
+	inert = all.off + all.behind_pfc + all.behind_window + all.behind_limit == all.ports;
+	if (all.off != 0)
+		report_off(c, &all, inert);
 	if (all.behind_limit != 0)
 		report_limit(c, &all, inert);
 	if (all.behind_pfc != 0)
@@ -326,10 +389,8 @@ preflight_ecn(struct preflight *c)
 	if (all.behind_window != 0)
 		report_window(c, &all, inert);
 	if (all.ports == 0)
-		preflight_add(
-			c, "no-contention", false,
-			"host.cc = \"dcqcn\" has nothing to react to: the flows' paths lead no port more than its rate")
-			->unmarked = true;
+		check_unmet(c, loads);
+	free(loads);
 	return 0;
 }
 

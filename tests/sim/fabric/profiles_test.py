@@ -62,7 +62,7 @@ SHORT = {
     "pingmesh-rails": sets(pingmesh__duration="10ms"),
 }
 SLOW = ("ns3-allgather-100g",)
-REASONS = ("ecn-behind-pfc", "ecn-behind-window", "ecn-behind-drop", "no-contention", "no-marks")
+REASONS = ("ecn-behind-pfc", "ecn-behind-window", "ecn-behind-drop", "ecn-off", "no-contention", "no-marks")
 
 
 def explained(name, *args):
@@ -77,6 +77,13 @@ scenarios = sorted(path.stem for path in SCENARIOS.glob("*.cfg") if 'kind = "gue
 for name in scenarios:
     if name not in SLOW or long_run(f"{name} with DCQCN and without"):
         explained(name, *([] if LONG else SHORT.get(name, [])))
+
+# At other rates, and with ECN off.
+for name in ("two-jobs", "incast", "moe-alltoall"):
+    for rate in ("100Gbps", "200Gbps", "400Gbps", "800Gbps"):
+        explained(name, *sets(topology__rate=rate, **({"topology__uplink_rate": rate} if name == "two-jobs" else {})))
+    alike, warned = same(shipped(name), "--set", "switch.ecn.enabled=false")
+    check(alike and "ecn-off: host.cc = \"dcqcn\" cannot act" in warned, f"{name}, ECN off: the run says that nothing is marked", warned)
 
 for name in ("two-jobs", "incast"):
     alike, warned = same(shipped(name), *NS3)

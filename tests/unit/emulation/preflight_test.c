@@ -161,6 +161,51 @@ nothing_to_mark(void **state)
 	assert_false(found.findings[0].inert);
 }
 
+/* Without flows that meet, what others would find: as many ingresses as a switch has. */
+static void
+ecn_of_ports_that_nothing_fills(void **state)
+{
+	const char *text = "topology = { kind = \"explicit\"; hosts = [ \"a\", \"b\", \"c\" ]; switches = [ \"s\" ]; rate "
+			   "= \"100Gbps\"; "
+			   "delay = \"1us\"; links = ( \"a s\", \"b s\", \"c s\" ); };\n"
+			   "flows = ( { src = \"a\"; dst = \"c\"; sport = 20001; bytes = \"1MB\"; } );\n"
+			   "host = { window = \"none\"; };\n";
+	struct found found;
+
+	(void)state;
+	expect(text, NS3, "ecn-behind-pfc", false,
+	       "at 3 of the 3 ports that all others of their switch could fill, PFC pauses before ECN marks. s:1, with 2 "
+	       "of "
+	       "them busy: XOFF at 68096 B each");
+	expect(text, "--set switch.pfc.enabled=false", "ecn-behind-drop", false,
+	       "at 3 of the 3 ports that all others of their switch could fill, queues of a class without PFC drop");
+	expect(text, "--set switch.ecn.enabled=false", "ecn-off", false, "at 3 of the 3 ports that all others");
+	look(text, "", &found);
+	assert_int_equal(found.count, 1);
+	assert_non_null(of(&found, "no-contention"));
+}
+
+/* Also where single switches have their own thresholds, as imported ones do. */
+static void
+ecn_that_is_off(void **state)
+{
+	static const char one_port[] = TWO_TO_ONE "ports = ( { names = [ \"s:3\" ]; ecn = { enabled = false; }; } );\n";
+	struct found found;
+
+	(void)state;
+	expect(TWO_TO_ONE, "--set switch.ecn.enabled=false", "ecn-off", true,
+	       "host.cc = \"dcqcn\" cannot act: at 1 of the 1 ports that several ingresses fill, nothing is marked: ECN of "
+	       "class 3 is off. One is s:3");
+	expect(one_port, "", "ecn-off", true, "is off. One is s:3");
+	look(one_port, "", &found);
+	assert_string_equal(found.findings[0].remedy, "--set ports.[0].ecn.enabled=true");
+	expect_none(TWO_TO_ONE, "--set switch.ecn.enabled=false --set host.cc=swift");
+	expect(TWO_TO_ONE
+	       "switch = { ecn = { enabled = false; scales = false; }; };\nswitches = ( { names = [ \"s\" ]; buffer = "
+	       "\"1MB\"; wred = ( \"3 600KB 700KB\" ); } );\n",
+	       "", "ecn-behind-pfc", true, "kmin 600000 B");
+}
+
 static void
 timer_below_the_round_trip(void **state)
 {
@@ -464,6 +509,8 @@ UNIT_TEST(preflight)
 		cmocka_unit_test(a_port_without_a_group),
 		cmocka_unit_test(pools_and_profiles),
 		cmocka_unit_test(nothing_to_mark),
+		cmocka_unit_test(ecn_of_ports_that_nothing_fills),
+		cmocka_unit_test(ecn_that_is_off),
 		cmocka_unit_test(timer_below_the_round_trip),
 		cmocka_unit_test(headroom_rows_that_are_short),
 		cmocka_unit_test(a_switch_of_its_own_has_its_own_remedy),
