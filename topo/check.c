@@ -188,8 +188,9 @@ topo_check_headroom(const struct topo *topo, uint32_t port, uint64_t headroom_by
 
 	if (headroom_bytes >= needed_bytes)
 		return 0;
-	return cfg_fail(where, "headroom", err, "%s is short for %s (%s, %s): needs at least %llu",
-			units_format_bytes(headroom_bytes, have, sizeof(have)), topo_port_name(topo, port, name),
+	return cfg_fail(where, "headroom", err, "%s is short by %llu KiB for %s (%s, %s): needs at least %llu B",
+			units_format_bytes(headroom_bytes, have, sizeof(have)),
+			(unsigned long long)(needed_bytes - headroom_bytes + 1023) / 1024, topo_port_name(topo, port, name),
 			units_format_rate(p->rate_bps, rate, sizeof(rate)),
 			units_format_time(p->delay_ps, delay, sizeof(delay)), (unsigned long long)needed_bytes);
 }

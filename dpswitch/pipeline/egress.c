@@ -51,11 +51,11 @@ setup_class(struct ecn_params *ecn, const struct switch_ecn_params *scale, const
 	    uint64_t rate_bps, struct err *err)
 {
 	if (wred->kmin_bytes > wred->kmax_bytes)
-		return err_set(err, -EINVAL,
-			       "%s:%d: %s: kmin %llu B lies above kmax %llu B: give a kmin of kmax at most; equal, every "
-			       "packet above them is marked",
-			       wred->where.file, wred->where.line, wred->class != 0 ? "switch.wred" : "switch.ecn",
-			       (unsigned long long)wred->kmin_bytes, (unsigned long long)wred->kmax_bytes);
+		return cfg_fail(
+			&wred->where, NULL, err,
+			"kmin %llu B lies above kmax %llu B: give a kmin of kmax at most; equal, every packet above them "
+			"is marked",
+			(unsigned long long)wred->kmin_bytes, (unsigned long long)wred->kmax_bytes);
 	*ecn = (struct ecn_params){
 		.kmin_bytes = switch_ecn_bytes(scale, wred->kmin_bytes, rate_bps),
 		.kmax_bytes = switch_ecn_bytes(scale, wred->kmax_bytes, rate_bps),

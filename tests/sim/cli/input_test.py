@@ -93,8 +93,10 @@ flows = ( {{ src = "a"; dst = "b"; sport = 1; bytes = 1000; }} );
     bad("an odd fat-tree", 'topology = {\n kind = "fat-tree"; k = 5; // here\n};\nflows = ( { src = "h0"; dst = "h1"; '
         'sport = 1; bytes = 1; } );\n', "5")
     bad("no topology", ring(), "topology")
-    bad("headroom too small", TOPOLOGY + ring() + 'switch = { pfc = {\n  headroom = 20000; // here\n}; };\n', "20kB",
-        "needs at least 43462")
+    bad("headroom too small", TOPOLOGY + ring() + 'switch = { pfc = {\n  headroom = 20000; // here\n}; };\n', "20kB is short by 23 KiB",
+        "needs at least 43462 B")
+    bad("thresholds of one switch in the wrong order", TOPOLOGY + ring() + 'switches = ( {\n names = [ "S" ]; ecn = { // here\n'
+        ' kmin = "300KB"; kmax = "200KB"; }; } );\n', "switches.[0].ecn: kmin 300000 B lies above kmax 200000 B")
     bad("threshold below a frame", TOPOLOGY + ring() + 'switch = {\n pfc = { // here\n  model = "static"; xoff = 500; }; };\n',
         "500", "frame")
     bad("no buffer left", TOPOLOGY + ring() + 'switch = { // here\n  buffer = "1KiB"; };\n', "1024", "needs more than")

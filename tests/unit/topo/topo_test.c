@@ -432,7 +432,8 @@ test_headroom(void **state)
 	assert_int_equal(topo_headroom_bytes(&topo->ports[port], 101000000000, 0, 1348, 84), 50500 + 3 * 1348 + 84);
 	assert_int_equal(topo_check_headroom(topo, port, 54128, 54128, &where, &err), 0);
 	assert_int_equal(topo_check_headroom(topo, port, 54127, 54128, &where, &err), -EINVAL);
-	assert_string_equal(err.text, "t.cfg:17: headroom: 54127B is short for 0:1 (100Gbps, 2us): needs at least 54128");
+	assert_string_equal(err.text,
+			    "t.cfg:17: headroom: 54127B is short by 1 KiB for 0:1 (100Gbps, 2us): needs at least 54128 B");
 	topo_destroy(topo);
 	cfg_destroy(cfg);
 }
