@@ -201,16 +201,20 @@ coll_builder_fail(struct coll_builder *builder, int rc)
 		builder->failed = rc;
 }
 
-/* Sorts the steps by rank. @return 0 or -ENOMEM */
+/*
+ * Sorts the steps by rank, where they are: a large schedule has no room for all of them twice. The builder has none
+ * afterwards. @return 0 or -ENOMEM
+ */
 static int
-place_steps(const struct coll_builder *builder, struct coll_schedule *schedule)
+place_steps(struct coll_builder *builder, struct coll_schedule *schedule)
 {
-	uint32_t *next;
+	uint32_t *place = builder->owners, *next = calloc((size_t)builder->ranks + 1, sizeof(*next));
+	struct coll_step *steps = realloc(builder->steps, ((size_t)builder->nsteps + 1) * sizeof(*steps));
 
+	if (steps != NULL)
+		builder->steps = steps;
 	schedule->first_step = calloc((size_t)builder->ranks + 1, sizeof(*schedule->first_step));
-	schedule->steps = calloc((size_t)builder->nsteps + 1, sizeof(*schedule->steps));
-	next = calloc((size_t)builder->ranks + 1, sizeof(*next));
-	if (schedule->first_step == NULL || schedule->steps == NULL || next == NULL) {
+	if (schedule->first_step == NULL || steps == NULL || next == NULL) {
 		free(next);
 		return -ENOMEM;
 	}
@@ -221,8 +225,22 @@ place_steps(const struct coll_builder *builder, struct coll_schedule *schedule)
 		schedule->first_step[rank + 1] = schedule->first_step[rank] + builder->counts[rank];
 	}
 	for (uint32_t i = 0; i < builder->nsteps; i++)
-		schedule->steps[next[builder->owners[i]]++] = builder->steps[i];
+		place[i] = next[builder->owners[i]]++;
 	free(next);
+	for (uint32_t i = 0; i < builder->nsteps; i++)
+		while (place[i] != i) {
+			struct coll_step step = steps[place[i]];
+			uint32_t to = place[place[i]];
+
+			steps[place[i]] = steps[i];
+			place[place[i]] = place[i];
+			steps[i] = step;
+			place[i] = to;
+		}
+	schedule->steps = steps;
+	builder->steps = NULL;
+	free(builder->owners);
+	builder->owners = NULL;
 	return 0;
 }
 
@@ -342,13 +360,13 @@ coll_builder_finish(struct coll_builder *builder, const struct coll_params *para
 		rc = place_steps(builder, schedule);
 	if (rc == 0)
 		rc = place_deps(builder, schedule);
+	coll_builder_destroy(builder);
 	if (rc == 0)
 		rc = coll_schedule_check_form(schedule, err);
 	else if (rc == -E2BIG)
 		err_set(err, rc, "more than %u steps or dependencies", COLL_MAX_STEPS);
 	else
 		err_set(err, rc, "no memory for a schedule");
-	coll_builder_destroy(builder);
 	if (rc == 0)
 		return schedule;
 	coll_schedule_destroy(schedule);
