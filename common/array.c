@@ -4,6 +4,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define ALIGN_BYTES _Alignof(max_align_t)
 
@@ -59,4 +61,15 @@ slab_alloc(const struct slab_row *rows, size_t nrows)
 		at += room_of(&rows[i]);
 	}
 	return block;
+}
+
+void
+array_forget(void *array, size_t from, size_t to, size_t elem_bytes)
+{
+	uintptr_t page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t begin = ((uintptr_t)array + from * elem_bytes + page_bytes - 1) & ~(page_bytes - 1);
+	uintptr_t end = ((uintptr_t)array + to * elem_bytes) & ~(page_bytes - 1);
+
+	if (from < to && begin < end)
+		madvise((void *)begin, end - begin, MADV_DONTNEED);
 }

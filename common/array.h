@@ -59,3 +59,9 @@ size_t slab_bytes(const struct slab_row *rows, size_t nrows);
  * @return the block, the caller's to free(); NULL: no memory, and the pointers are NULL
  */
 void *slab_alloc(const struct slab_row *rows, size_t nrows);
+
+/*
+ * Elements of a large array will not be read again: their memory is given back to the kernel, as far as it is whole pages;
+ * those have zeros then. The array stays what it is.
+ */
+void array_forget(void *array, size_t from, size_t to, size_t elem_bytes);

@@ -145,8 +145,8 @@ weigh_windows(const struct preflight *c, struct short_window *found)
 
 		for (uint32_t r = 0; r < collective->schedule->ranks; r++)
 			for (uint32_t s = 1; s <= coll_steps(collective->schedule, r); s++)
-				if (collective->steps[plan_at(collective, r, s)].flow != PLAN_NONE)
-					weigh_window(c, collective->steps[plan_at(collective, r, s)].flow,
+				if (plan_step_at(collective, r, s)->flow != PLAN_NONE)
+					weigh_window(c, plan_step_at(collective, r, s)->flow,
 						     plan_step_bytes(collective, r, s), found);
 	}
 	for (uint32_t i = 0; i < plan->nbackgrounds; i++)

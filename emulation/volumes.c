@@ -281,7 +281,7 @@ add_collective(const struct scenario *sc, const struct plan_collective *c, uint6
 {
 	for (uint32_t r = 0; r < c->schedule->ranks; r++)
 		for (uint32_t step = 1; step <= coll_steps(c->schedule, r); step++) {
-			uint32_t flow = c->steps[plan_at(c, r, step)].flow;
+			uint32_t flow = plan_step_at(c, r, step)->flow;
 
 			if (flow != PLAN_NONE && sc->plan->of[flow].measured)
 				bytes[flow] += message_bytes(&sc->roce, plan_step_bytes(c, r, step));

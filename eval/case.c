@@ -368,7 +368,7 @@ write_meaning(const struct eval_case *c, const struct scenario *sc, const char *
 		json_pack("{s:i, s:s, s:s, s:I, s:I, s:I, s:f, s:I, s:I, s:o, s:o, s:O}", "schema_version", 1, "family",
 			  c->family->name, "shape", c->source->shape->name, "index", (json_int_t)c->index, "attempt",
 			  (json_int_t)c->attempt, "seed", (json_int_t)c->source->seed, "scale", c->source->scale, "step_ns",
-			  (json_int_t)(sc->plan->collectives[0].steps[0].ideal_ps / PS_PER_NS), "base_rtt_ns",
+			  (json_int_t)(plan_known(&sc->plan->collectives[0], 0)->ideal_ps / PS_PER_NS), "base_rtt_ns",
 			  (json_int_t)(sc->plan->collectives[0].most_rtt_ps / PS_PER_NS), "collective_flows",
 			  collective_flows(sc), "imbalanced", place_imbalanced(c), "anomalies", c->anomalies);
 

@@ -387,10 +387,10 @@ epochs_to_keep(const struct scenario *sc)
 		const struct plan_collective *collective = &sc->plan->collectives[c];
 
 		for (uint32_t s = 0; s < coll_all_steps(collective->schedule); s++) {
-			uint64_t spacing_ps = collective->steps[s].expect_ps /
+			uint64_t spacing_ps = plan_known(collective, s)->expect_ps /
 					      (uint64_t)(sc->detection.detections > 0 ? sc->detection.detections : 1);
 
-			if (collective->steps[s].flow != PLAN_NONE) /* computation is not observed */
+			if (plan_known(collective, s)->flow != PLAN_NONE) /* computation is not observed */
 				longest_ps = spacing_ps > longest_ps ? spacing_ps : longest_ps;
 		}
 	}

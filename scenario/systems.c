@@ -78,7 +78,7 @@ collective_bytes(const struct scenario *scenario, const struct tiers *tiers, uin
 
 	for (uint32_t rank = 0; rank < collective->schedule->ranks; rank++)
 		for (uint32_t step = 1; step <= coll_steps(collective->schedule, rank); step++) {
-			uint32_t flow = collective->steps[plan_at(collective, rank, step)].flow;
+			uint32_t flow = plan_step_at(collective, rank, step)->flow;
 
 			if (flow != PLAN_NONE && goes_down(scenario, tiers, flow))
 				bytes += plan_step_bytes(collective, rank, step) * collective->iterations;

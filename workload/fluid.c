@@ -119,7 +119,7 @@ struct run_step {
 struct run {
 	const struct chains *chains;
 	const struct coll_schedule *schedule;
-	struct fluid_step *steps;
+	const struct fluid_steps *steps;
 	uint32_t *missing;   /* [steps] dependencies of each that has not started */
 	struct run_step *at; /* [cap] by place; share.flows has the same places */
 	uint32_t *unused;    /* [nunused] places without a step */
@@ -134,14 +134,20 @@ struct run {
 	int rc; /* -ENOMEM: a step could not start */
 };
 
-static int run_init(struct run *run, const struct chains *chains, struct fluid_step *steps, uint32_t nports);
+static inline const struct fluid_step *
+step_of(const struct run *run, uint32_t index)
+{
+	return &run->steps->kinds[run->steps->kind_of[index]];
+}
+
+static int run_init(struct run *run, const struct chains *chains, const struct fluid_steps *steps, uint32_t nports);
 static void run_fini(struct run *run);
 static void step_start(struct run *run, uint32_t rank, uint32_t index);
 static void end_phase(struct run *run, uint32_t place);
 static void share_nics(struct run *run);
 
 int
-fluid_run(const struct chains *chains, struct fluid_step *steps, uint32_t nports, uint64_t *length_ps)
+fluid_run(const struct chains *chains, const struct fluid_steps *steps, uint32_t nports, uint64_t *length_ps)
 {
 	const struct coll_schedule *schedule = chains->schedule;
 	struct run run;
@@ -172,7 +178,7 @@ fluid_run(const struct chains *chains, struct fluid_step *steps, uint32_t nports
 }
 
 static int
-run_init(struct run *run, const struct chains *chains, struct fluid_step *steps, uint32_t nports)
+run_init(struct run *run, const struct chains *chains, const struct fluid_steps *steps, uint32_t nports)
 {
 	size_t all = coll_all_steps(chains->schedule);
 
@@ -308,7 +314,7 @@ add_dirty(struct run *run, uint32_t index, uint64_t within_ps)
 static uint64_t
 wait_limit_ps(const struct run *run, uint32_t index)
 {
-	const struct fluid_step *step = &run->steps[index];
+	const struct fluid_step *step = step_of(run, index);
 	uint64_t least_ps = UINT64_MAX;
 
 	if (run->in_flight < MANY_FLOWS)
@@ -324,7 +330,7 @@ wait_limit_ps(const struct run *run, uint32_t index)
 static void
 step_start(struct run *run, uint32_t rank, uint32_t index)
 {
-	const struct fluid_step *step = &run->steps[index];
+	const struct fluid_step *step = step_of(run, index);
 	uint32_t place;
 
 	if (run->nunused == 0 && add_places(run) != 0) {
@@ -382,7 +388,7 @@ complete(struct run *run, uint32_t place)
 
 	heap_remove(run, place);
 	run->done++;
-	run->steps[index].takes_ps = run->now_ps - run->at[place].start_ps;
+	run->steps->complete(run->steps->arg, index, run->now_ps - run->at[place].start_ps);
 	run->unused[run->nunused++] = place;
 	let_go(run, rank, index, true);
 	if (next != 0)
@@ -393,7 +399,7 @@ static void
 end_phase(struct run *run, uint32_t place)
 {
 	struct run_step *at = &run->at[place];
-	const struct fluid_step *step = &run->steps[at->index];
+	const struct fluid_step *step = step_of(run, at->index);
 
 	switch (at->phase) {
 	case PHASE_WIRE:
@@ -441,7 +447,7 @@ share_nics(struct run *run)
 	uint32_t round = run->share.round;
 
 	for (uint32_t i = 0; i < run->ndirty; i++) {
-		const struct fluid_step *step = &run->steps[run->dirty[i]];
+		const struct fluid_step *step = step_of(run, run->dirty[i]);
 
 		if (!share_is_since(&run->share, SHARE_TX, step->tx, round)) {
 			share_out(&run->share, SHARE_TX, step->tx);

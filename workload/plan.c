@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/hash.h"
 #include "common/minmax.h"
 #include "common/units.h"
@@ -108,6 +109,7 @@ plan_destroy(struct plan *plan)
 		free(plan->collectives[i].ranks);
 		free(plan->collectives[i].in_flows);
 		free(plan->collectives[i].steps);
+		free(plan->collectives[i].step_of);
 	}
 	free(plan->collectives);
 	free(plan->backgrounds);
@@ -240,6 +242,77 @@ add_background(struct plan_builder *b, const struct background_config *config, u
 	return bg->flow == PLAN_NONE ? -ENOMEM : 0;
 }
 
+/* What a run needs no more. */
+
+static bool
+concerns_us(const struct plan_collective *c, uint32_t rank, const bool *remote)
+{
+	if (!remote[c->ranks[rank].node])
+		return true;
+	for (uint32_t step = 1; step <= coll_steps(c->schedule, rank); step++)
+		if (!remote[c->ranks[coll_step_at(c->schedule, rank, step)->peer].node])
+			return true;
+	return false;
+}
+
+/* The steps of ranks that follow each other. @param from, to  steps, by their index */
+static void
+forget_waits(struct plan_collective *c, uint32_t from, uint32_t to)
+{
+	struct chains *chains = c->chains;
+
+	array_forget(chains->awaits, chains->first_await[from], chains->first_await[to], sizeof(*chains->awaits));
+	array_forget(chains->waiters, chains->first_waiter[from], chains->first_waiter[to], sizeof(*chains->waiters));
+	/* The first of each is also the end of the step before. */
+	array_forget(chains->first_await, from + 1u, to, sizeof(*chains->first_await));
+	array_forget(chains->first_waiter, from + 1u, to, sizeof(*chains->first_waiter));
+}
+
+static void
+forget_steps(struct plan_collective *c, uint32_t from, uint32_t to)
+{
+	array_forget(c->schedule->steps, from, to, sizeof(*c->schedule->steps));
+	if (c->step_of != NULL)
+		array_forget(c->step_of, from, to, sizeof(*c->step_of));
+	else
+		array_forget(c->steps, from, to, sizeof(*c->steps));
+}
+
+static void
+forget_ranks(struct plan *plan, const bool *remote, void (*forget)(struct plan_collective *c, uint32_t from, uint32_t to))
+{
+	for (uint32_t i = 0; i < plan->ncollectives && remote != NULL; i++) {
+		struct plan_collective *c = &plan->collectives[i];
+
+		for (uint32_t rank = 0, end; rank < c->schedule->ranks; rank = end + 1) {
+			for (end = rank; end < c->schedule->ranks && !concerns_us(c, end, remote);)
+				end++;
+			forget(c, c->schedule->first_step[rank], c->schedule->first_step[end]);
+		}
+	}
+}
+
+void
+plan_forget_waits(struct plan *plan, const bool *remote)
+{
+	forget_ranks(plan, remote, forget_waits);
+}
+
+void
+plan_forget_steps(struct plan *plan, const bool *remote, bool reports)
+{
+	for (uint32_t i = 0; i < plan->ncollectives; i++) {
+		const struct coll_schedule *schedule = plan->collectives[i].schedule;
+		uint32_t all = coll_all_steps(schedule);
+		const struct coll_step *last = all != 0 ? &schedule->steps[all - 1] : NULL;
+
+		if (last != NULL)
+			array_forget(schedule->deps, 0, (size_t)last->first_dep + last->ndeps, sizeof(*schedule->deps));
+	}
+	if (!reports)
+		forget_ranks(plan, remote, forget_steps);
+}
+
 /* The plan as header records: the analyzer learns the configuration from them. */
 
 bool
@@ -318,7 +391,7 @@ plan_schedule_record(const struct plan *plan, uint32_t collective, uint32_t iter
 {
 	const struct plan_collective *c = &plan->collectives[collective];
 	const struct coll_step *at = coll_step_at(c->schedule, rank, step);
-	const struct plan_step *known = &c->steps[plan_at(c, rank, step)];
+	const struct plan_step *known = plan_step_at(c, rank, step);
 	struct first_deps first = first_deps_of(c->schedule, rank, at);
 
 	*rec = (struct rec_schedule){
@@ -495,7 +568,7 @@ digest_collective(uint64_t digest, const struct plan_collective *c)
 		digest = digest_u64(digest, c->ranks[r].region_offset);
 		for (uint32_t step = 1; step <= coll_steps(s, r); step++) {
 			const struct coll_step *at = coll_step_at(s, r, step);
-			const struct plan_step *known = &c->steps[plan_at(c, r, step)];
+			const struct plan_step *known = plan_step_at(c, r, step);
 
 			digest = digest_u64(digest, (uint64_t)known->flow << 32 | known->notify_flow);
 			digest = digest_u64(digest, (uint64_t)at->peer << 32 | (uint64_t)at->ndeps << 1 | at->reduce);

@@ -134,7 +134,8 @@ struct plan_rank {
 struct plan_collective {
 	struct coll_schedule *schedule; /* owned */
 	struct plan_rank *ranks;        /* [schedule->ranks] */
-	struct plan_step *steps;        /* [coll_all_steps()], as schedule->steps */
+	struct plan_step *steps;        /* [coll_all_steps()], as schedule->steps, where step_of is NULL */
+	uint32_t *step_of;              /* [coll_all_steps()] in steps, of which each is another then; NULL */
 	struct chains *chains;          /* owned */
 	uint32_t job;                   /* its collectives have the same ranks and as many iterations */
 	/*
@@ -274,6 +275,19 @@ struct plan_network {
  */
 int plan_estimate(struct plan *plan, const struct plan_network *network, struct err *err);
 
+/*
+ * Give back memory of the plan that a run needs no more; in a partition they keep what concerns its ranks, and ranks of
+ * others that send to those. No array moves.
+ * @param remote  [nnodes] nodes of other partitions; NULL: there are none
+ */
+/* Before nodes are built: which steps wait for those of others' ranks, and the reverse. */
+void plan_forget_waits(struct plan *plan, const bool *remote);
+/*
+ * When header records have been made: the dependencies, which chains have as well, and the steps of others' ranks.
+ * @param reports  the results of all ranks are reported here: all steps stay
+ */
+void plan_forget_steps(struct plan *plan, const bool *remote, bool reports);
+
 /* Does a rank of a collective run at this node? */
 static inline bool
 plan_takes_part(const struct plan *plan, uint32_t collective, uint32_t rank, uint32_t node)
@@ -287,6 +301,19 @@ static inline size_t
 plan_at(const struct plan_collective *collective, uint32_t rank, uint32_t step)
 {
 	return coll_step_index(collective->schedule, rank, step);
+}
+
+/* @param index  of a step in schedule->steps */
+static inline const struct plan_step *
+plan_known(const struct plan_collective *collective, size_t index)
+{
+	return &collective->steps[collective->step_of != NULL ? collective->step_of[index] : index];
+}
+
+static inline const struct plan_step *
+plan_step_at(const struct plan_collective *collective, uint32_t rank, uint32_t step)
+{
+	return plan_known(collective, plan_at(collective, rank, step));
 }
 
 static inline uint64_t

@@ -6,6 +6,7 @@
 
 #include "collectives/builder.h"
 #include "collectives/schedule.h"
+#include "common/hash.h"
 #include "common/units.h"
 #include "workload/config.h"
 #include "workload/fluid.h"
@@ -386,6 +387,20 @@ struct paths {
 	uint64_t one_way_ps;
 };
 
+/*
+ * Things that are alike are kept once: a ring of 1,024 ranks has two million steps, and some thousand kinds of them, since
+ * those of a flow are mostly as long as each other.
+ */
+struct kinds {
+	size_t bytes;    /* of an item, a multiple of 8, without padding */
+	void *items;     /* [count] */
+	uint32_t *slots; /* [nslots] hash table; PLAN_NONE: free */
+	uint32_t count, nslots;
+};
+
+#define FIRST_SLOTS 1024
+#define SHARED_PART 4 /* what is known of steps is shared where kinds are at most this part of them */
+
 /* While a collective's times are found. */
 struct estimate {
 	struct plan *plan;
@@ -394,8 +409,13 @@ struct estimate {
 	struct expect_port *ports; /* [of the topology] scratch, zero */
 	struct paths *paths;       /* [nflows] */
 	struct expect_flow *flows; /* [steps] of those that run together */
-	struct fluid_step *fluid;  /* [steps] */
+	uint32_t *order;           /* [steps] by depth, in their order: which ones run together */
+	uint32_t *first;           /* [depths + 2] in order of each depth, from 1 */
+	uint32_t *kind_of;         /* [steps] in kinds */
+	struct kinds kinds;        /* of struct fluid_step */
+	uint32_t depths;
 	bool acks;
+	int rc; /* -ENOMEM: a kind had no room */
 };
 
 static int find_paths(struct plan *plan, const struct plan_network *network, uint32_t flow, struct paths *paths,
@@ -496,27 +516,105 @@ find_all_paths(struct estimate *e, struct err *err)
 	return 0;
 }
 
-/* Steps by depth, in their order: which ones run together. @return [steps], NULL with err set */
-static uint32_t *
-order_steps(const struct estimate *e, const uint32_t *depths, struct err *err)
+/* @param depths  [steps]. @return 0 or -ENOMEM */
+static int
+order_steps(struct estimate *e, const uint32_t *depths)
 {
 	uint32_t all = coll_all_steps(e->collective->schedule);
-	uint32_t *order = calloc(all + 1u, sizeof(*order)), *first = calloc(all + 2u, sizeof(*first));
 
-	if (order == NULL || first == NULL) {
-		err_set(err, -ENOMEM, "no memory for the order of %u steps", all);
-		free(order);
-		free(first);
-		return NULL;
+	for (uint32_t i = 0; i < all; i++)
+		e->depths = depths[i] > e->depths ? depths[i] : e->depths;
+	e->order = malloc((all + 1u) * sizeof(*e->order));
+	e->first = calloc(e->depths + 2u, sizeof(*e->first));
+	if (e->order == NULL || e->first == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < all; i++)
+		e->first[depths[i] + 1]++;
+	for (uint32_t d = 1; d <= e->depths + 1; d++)
+		e->first[d] += e->first[d - 1];
+	for (uint32_t i = 0; i < all; i++)
+		e->order[e->first[depths[i]]++] = i;
+	for (uint32_t d = e->depths + 1; d > 0; d--)
+		e->first[d] = e->first[d - 1];
+	return 0;
+}
+
+static bool
+is_alike(const struct kinds *kinds, uint32_t kind, const void *item)
+{
+	return memcmp((const char *)kinds->items + kind * kinds->bytes, item, kinds->bytes) == 0;
+}
+
+/* @return the slot of a kind, or the free one where it belongs */
+static uint32_t
+slot_of(const struct kinds *kinds, const void *item)
+{
+	uint32_t slot = (uint32_t)digest_bytes(DIGEST_INIT, item, kinds->bytes) & (kinds->nslots - 1);
+
+	while (kinds->slots[slot] != PLAN_NONE && !is_alike(kinds, kinds->slots[slot], item))
+		slot = (slot + 1) & (kinds->nslots - 1);
+	return slot;
+}
+
+static void
+clear_kinds(struct kinds *kinds)
+{
+	kinds->count = 0;
+	for (uint32_t slot = 0; slot < kinds->nslots; slot++)
+		kinds->slots[slot] = PLAN_NONE;
+}
+
+/* Twice the slots; half of them have a kind at most. @return 0 or -ENOMEM */
+static int
+add_slots(struct kinds *kinds)
+{
+	uint32_t nslots = kinds->nslots != 0 ? 2 * kinds->nslots : FIRST_SLOTS, count = kinds->count;
+	char *items = realloc(kinds->items, nslots / 2 * kinds->bytes);
+
+	if (items == NULL)
+		return -ENOMEM;
+	kinds->items = items;
+	free(kinds->slots);
+	kinds->nslots = 0;
+	kinds->slots = malloc(nslots * sizeof(*kinds->slots));
+	if (kinds->slots == NULL)
+		return -ENOMEM;
+	kinds->nslots = nslots;
+	clear_kinds(kinds);
+	for (; kinds->count < count; kinds->count++)
+		kinds->slots[slot_of(kinds, items + kinds->count * kinds->bytes)] = kinds->count;
+	return 0;
+}
+
+/* @return the number of the kind that an item is of; PLAN_NONE: no memory */
+static uint32_t
+kind_of(struct kinds *kinds, const void *item)
+{
+	uint32_t slot;
+
+	if (2 * kinds->count >= kinds->nslots && add_slots(kinds) != 0)
+		return PLAN_NONE;
+	slot = slot_of(kinds, item);
+	if (kinds->slots[slot] == PLAN_NONE) {
+		memcpy((char *)kinds->items + kinds->count * kinds->bytes, item, kinds->bytes);
+		kinds->slots[slot] = kinds->count++;
 	}
-	for (uint32_t i = 0; i < all; i++)
-		first[depths[i] + 1]++;
-	for (uint32_t d = 1; d <= all + 1; d++)
-		first[d] += first[d - 1];
-	for (uint32_t i = 0; i < all; i++)
-		order[first[depths[i]]++] = i;
-	free(first);
-	return order;
+	return kinds->slots[slot];
+}
+
+static void
+free_kinds(struct kinds *kinds)
+{
+	free(kinds->items);
+	free(kinds->slots);
+}
+
+static void
+set_kind(struct estimate *e, uint32_t index, const struct fluid_step *step)
+{
+	e->kind_of[index] = kind_of(&e->kinds, step);
+	if (e->kind_of[index] == PLAN_NONE)
+		e->rc = -ENOMEM;
 }
 
 static struct expect_flow
@@ -534,65 +632,99 @@ flow_of(const struct estimate *e, uint32_t index)
 }
 
 static void
-set_fluid(const struct estimate *e, uint32_t index, const struct expect_flow *flow)
+set_fluid(struct estimate *e, uint32_t index, const struct expect_flow *flow)
 {
 	uint32_t of = e->collective->steps[index].flow;
 
-	e->fluid[index] = (struct fluid_step){
-		.bytes = flow->bytes,
-		.wire_ps = flow->wire_ps,
-		.tx_ps = flow->tx_ps,
-		.rx_ps = flow->rx_ps,
-		.arrive_ps = e->paths[of - e->collective->first_flow].one_way_ps,
-		.ack_ps = e->plan->of[of].base_rtt_ps,
-		.tx = flow->forward->ports[0],
-		.rx = flow->forward->ports[flow->forward->hops - 1],
-	};
+	set_kind(e, index,
+		 &(struct fluid_step){
+			 .bytes = flow->bytes,
+			 .wire_ps = flow->wire_ps,
+			 .tx_ps = flow->tx_ps,
+			 .rx_ps = flow->rx_ps,
+			 .arrive_ps = e->paths[of - e->collective->first_flow].one_way_ps,
+			 .ack_ps = e->plan->of[of].base_rtt_ps,
+			 .tx = flow->forward->ports[0],
+			 .rx = flow->forward->ports[flow->forward->hops - 1],
+		 });
 }
 
-/* What each step of one depth takes when it has its NICs for itself. @return past them in order */
-static uint32_t
-estimate_together(const struct estimate *e, const uint32_t *order, const uint32_t *depths, uint32_t from)
+/* What each step of one depth takes when it has its NICs for itself. */
+static void
+estimate_together(struct estimate *e, uint32_t depth)
 {
 	const struct topo *topo = e->network->routing->topo;
-	uint32_t all = coll_all_steps(e->collective->schedule), count = 0, end = from;
+	uint32_t count = 0, from = e->first[depth], end = e->first[depth + 1];
 
-	for (; end < all && depths[order[end]] == depths[order[from]]; end++)
-		if (e->collective->steps[order[end]].flow != PLAN_NONE)
-			e->flows[count++] = flow_of(e, order[end]);
+	for (uint32_t i = from; i < end; i++)
+		if (e->collective->steps[e->order[i]].flow != PLAN_NONE)
+			e->flows[count++] = flow_of(e, e->order[i]);
 	if (e->acks)
 		expect_steps(topo, &e->network->frames, e->flows, count, e->ports);
 	else
 		for (uint32_t i = 0; i < count; i++)
 			expect_ideal_step(topo, &e->network->frames, &e->flows[i]);
 	count = 0;
-	for (uint32_t i = from; i < end; i++)
-		if (e->collective->steps[order[i]].flow != PLAN_NONE)
-			set_fluid(e, order[i], &e->flows[count++]);
+	for (uint32_t i = from; i < end; i++) {
+		uint32_t index = e->order[i];
+
+		if (e->collective->steps[index].flow != PLAN_NONE)
+			set_fluid(e, index, &e->flows[count++]);
 		else
-			e->fluid[order[i]] = (struct fluid_step){
-				.wire_ps = e->collective->schedule->steps[order[i]].compute_ps,
-				.tx = FLUID_LOCAL,
-				.rx = FLUID_LOCAL,
-			};
-	return end;
+			set_kind(e, index,
+				 &(struct fluid_step){ .wire_ps = e->collective->schedule->steps[index].compute_ps,
+						       .tx = FLUID_LOCAL,
+						       .rx = FLUID_LOCAL });
+	}
 }
 
-/* The undisturbed run, with ACKs (expected times) or without (ideal times). */
+static void
+set_time(void *arg, uint32_t step, uint64_t takes_ps)
+{
+	const struct estimate *e = arg;
+
+	*(e->acks ? &e->collective->steps[step].expect_ps : &e->collective->steps[step].ideal_ps) = takes_ps;
+}
+
+/* The undisturbed run, with ACKs (expected times) or without (ideal times). @return 0 or -ENOMEM */
 static int
-run_collective(struct estimate *e, const uint32_t *order, const uint32_t *depths, bool acks, struct err *err)
+run_collective(struct estimate *e, bool acks)
 {
 	struct plan_collective *c = e->collective;
-	uint32_t all = coll_all_steps(c->schedule);
-	int rc;
 
 	e->acks = acks;
-	for (uint32_t i = 0; i < all;)
-		i = estimate_together(e, order, depths, i);
-	rc = fluid_run(c->chains, e->fluid, e->network->routing->topo->nports, acks ? &c->expect_ps : &c->ideal_ps);
-	for (uint32_t i = 0; i < all && rc == 0; i++)
-		*(acks ? &c->steps[i].expect_ps : &c->steps[i].ideal_ps) = e->fluid[i].takes_ps;
-	return rc == 0 ? 0 : err_set(err, rc, "no memory for the expected times of %u steps", all);
+	clear_kinds(&e->kinds);
+	for (uint32_t depth = 1; depth <= e->depths; depth++)
+		estimate_together(e, depth);
+	if (e->rc != 0)
+		return e->rc;
+	return fluid_run(
+		c->chains,
+		&(struct fluid_steps){ .kinds = e->kinds.items, .kind_of = e->kind_of, .complete = set_time, .arg = e },
+		e->network->routing->topo->nports, acks ? &c->expect_ps : &c->ideal_ps);
+}
+
+/* Keeps what is known of steps once where most are alike; without memory they stay as they are. */
+static void
+share_steps(struct plan_collective *c)
+{
+	uint32_t all = coll_all_steps(c->schedule), *step_of = malloc((all + 1u) * sizeof(*step_of));
+	struct kinds kinds = { .bytes = sizeof(*c->steps) };
+	bool alike = step_of != NULL;
+
+	for (uint32_t i = 0; i < all && alike; i++) {
+		step_of[i] = kind_of(&kinds, &c->steps[i]);
+		alike = step_of[i] != PLAN_NONE && kinds.count <= all / SHARED_PART;
+	}
+	if (alike && all != 0) {
+		free(c->steps);
+		c->steps = kinds.items;
+		c->step_of = step_of;
+		kinds.items = NULL;
+		step_of = NULL;
+	}
+	free(step_of);
+	free_kinds(&kinds);
 }
 
 static int
@@ -606,30 +738,35 @@ estimate_collective(struct plan *plan, const struct plan_network *network, struc
 		.collective = c,
 		.ports = ports,
 		.paths = calloc(c->nflows + 1u, sizeof(*e.paths)),
-		.flows = calloc(all + 1, sizeof(*e.flows)),
-		.fluid = calloc(all + 1, sizeof(*e.fluid)),
+		.flows = calloc(all + 1, sizeof(*e.flows)), /* pages are touched up to the most of one depth */
+		.kind_of = malloc((all + 1) * sizeof(*e.kind_of)),
+		.kinds.bytes = sizeof(struct fluid_step),
 	};
-	uint32_t *depths = chains_depths(c->chains), *order = NULL;
-	int rc;
+	uint32_t *depths = chains_depths(c->chains);
+	int rc = 0;
 
-	if (e.paths == NULL || e.flows == NULL || e.fluid == NULL || (depths == NULL && errno == ENOMEM))
-		rc = err_set(err, -ENOMEM, "no memory for the expected times of %zu steps", all);
-	else if (depths == NULL)
+	if (depths == NULL && errno != ENOMEM)
 		rc = cfg_fail(&c->where, NULL, err, "some of its steps wait for each other: none of them can ever start");
-	else
-		rc = find_all_paths(&e, err);
-	if (rc == 0)
-		order = order_steps(&e, depths, err);
-	if (rc == 0 && order == NULL)
+	else if (depths == NULL || e.paths == NULL || e.flows == NULL || e.kind_of == NULL)
 		rc = -ENOMEM;
 	if (rc == 0)
-		rc = run_collective(&e, order, depths, false, err);
+		rc = find_all_paths(&e, err);
 	if (rc == 0)
-		rc = run_collective(&e, order, depths, true, err);
+		rc = order_steps(&e, depths);
+	free(depths);
+	if (rc == 0)
+		rc = run_collective(&e, false);
+	if (rc == 0)
+		rc = run_collective(&e, true);
+	if (rc == -ENOMEM)
+		err_set(err, rc, "no memory for the expected times of %zu steps", all);
 	free(e.paths);
 	free(e.flows);
-	free(e.fluid);
-	free(depths);
-	free(order);
+	free(e.order);
+	free(e.first);
+	free(e.kind_of);
+	free_kinds(&e.kinds);
+	if (rc == 0)
+		share_steps(c);
 	return rc;
 }

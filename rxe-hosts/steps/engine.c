@@ -484,7 +484,7 @@ step_engine_row(const struct step_engine *engine, size_t index)
 	const struct step_rank *rank = &engine->ranks[done.slot];
 	const struct plan_collective *c = rank_collective(engine, rank);
 	const struct coll_step *at = coll_step_at(c->schedule, rank->rank, done.step);
-	const struct plan_step *known = &c->steps[plan_at(c, rank->rank, done.step)];
+	const struct plan_step *known = plan_step_at(c, rank->rank, done.step);
 	uint64_t bytes = plan_step_bytes(c, rank->rank, done.step);
 
 	return (struct step_row){
@@ -678,7 +678,7 @@ step_engine_put_step(struct step_engine *engine, const struct manage_step *step)
 	collective = &engine->plan->collectives[step->collective];
 	if (step->iteration >= collective->iterations || step->step < 1 ||
 	    step->step > coll_steps(collective->schedule, step->rank) ||
-	    step->flow != collective->steps[plan_at(collective, step->rank, step->step)].flow ||
+	    step->flow != plan_step_at(collective, step->rank, step->step)->flow ||
 	    !is_step(engine->plan, step->waited_collective, step->waited_rank, step->waited_step) ||
 	    step->bytes != plan_step_bytes(collective, step->rank, step->step) || step->acked_bytes > step->bytes)
 		return false;

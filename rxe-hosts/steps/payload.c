@@ -98,7 +98,7 @@ payload_offset(const struct plan_collective *c, uint32_t rank, uint32_t iteratio
 static bool
 carries(const struct plan_collective *c, const struct plan_flow *of, uint32_t flow, uint32_t step)
 {
-	return step >= 1 && step <= coll_steps(c->schedule, of->rank) && c->steps[plan_at(c, of->rank, step)].flow == flow;
+	return step >= 1 && step <= coll_steps(c->schedule, of->rank) && plan_step_at(c, of->rank, step)->flow == flow;
 }
 
 uint64_t

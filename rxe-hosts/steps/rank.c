@@ -165,7 +165,7 @@ with_plan(const struct step_engine *engine, const struct step_result *result, co
 {
 	const struct plan *plan = engine->plan;
 	const struct plan_collective *c = &plan->collectives[result->collective];
-	const struct plan_step *known = &c->steps[plan_at(c, result->rank, result->step)];
+	const struct plan_step *known = plan_step_at(c, result->rank, result->step);
 	const struct plan_flow *of = &plan->of[known->flow];
 	uint64_t took_ps = result->end_ps - result->start_ps;
 	struct send_times all = *times;
@@ -319,7 +319,7 @@ static struct agent_step
 watch(const struct step_engine *engine, const struct step_rank *rank, uint32_t step, uint64_t now_ps)
 {
 	const struct plan_collective *c = rank_collective(engine, rank);
-	const struct plan_step *known = &c->steps[plan_at(c, rank->rank, step)];
+	const struct plan_step *known = plan_step_at(c, rank->rank, step);
 	struct device *device = engine->device;
 	struct path_rtt measured;
 	struct agent_step watched = {
@@ -360,7 +360,7 @@ post(struct step_engine *engine, struct step_rank *rank, uint32_t chain, uint32_
 {
 	const struct plan_collective *c = rank_collective(engine, rank);
 	const struct coll_step *at = coll_step_at(c->schedule, rank->rank, step);
-	uint32_t flow = c->steps[plan_at(c, rank->rank, step)].flow;
+	uint32_t flow = plan_step_at(c, rank->rank, step)->flow;
 	struct device *device = engine->device;
 	struct agent_step watched = watch(engine, rank, step, now_ps);
 	struct send_wr wr = {
@@ -442,7 +442,7 @@ open_step(const struct step_engine *engine, const struct step_rank *rank, uint32
 		.iteration = rank->iteration,
 		.rank = rank->rank,
 		.step = step,
-		.flow = c->steps[plan_at(c, rank->rank, step)].flow,
+		.flow = plan_step_at(c, rank->rank, step)->flow,
 		.waited_for = begun ? at->waited_for : waits_for(rank, chain),
 		.bytes = plan_step_bytes(c, rank->rank, step),
 		.start_ps = begun ? at->start_ps : 0,

@@ -360,7 +360,7 @@ a_flow_has_its_part_of_the_region(void **state)
 	coll_builder_send(chain, 0, 1, 0, &chunks[1]);
 	coll_builder_send(chain, 0, 2, 0, &chunks[0]);
 	graph_rig_init(&rig, 3, REC_POLICY_OFF, graphs, 2, NULL);
-	flow = rig.plan->collectives[1].steps[plan_at(&rig.plan->collectives[1], 0, 1)].flow;
+	flow = plan_step_at(&rig.plan->collectives[1], 0, 1)->flow;
 	rig.engine[1]->client.extent(rig.engine[1], flow, &from, &end);
 	/* Elements 3 to 5 of either memory, behind that of the other collective. */
 	assert_int_equal(from, payload_offset(&rig.plan->collectives[1], 1, 0, 3));
@@ -372,7 +372,7 @@ a_flow_has_its_part_of_the_region(void **state)
 
 			assert_true(at >= from && at + 4 * chunks[step - 1].count_elems <= end);
 		}
-	flow = rig.plan->collectives[0].steps[plan_at(&rig.plan->collectives[0], 2, 2)].flow;
+	flow = plan_step_at(&rig.plan->collectives[0], 2, 2)->flow;
 	rig.engine[1]->client.extent(rig.engine[1], flow, &from, &end);
 	assert_int_equal(from, payload_offset(&rig.plan->collectives[0], 1, 0, 2));
 	assert_int_equal(end - from, 4);

@@ -85,7 +85,7 @@ ring_has_a_flow_and_a_notification_flow_a_rank(void **state)
 	assert_int_equal(plan_step_bytes(c, 2, 3), 4000);
 	assert_int_equal(plan->flows.count, 8);
 	assert_int_equal(c->nflows, 4);
-	flow = &plan->flows.flows[c->steps[plan_at(c, 3, 1)].flow];
+	flow = &plan->flows.flows[plan_step_at(c, 3, 1)->flow];
 	assert_int_equal(flow->src_node, 3);
 	assert_int_equal(flow->dst_node, 0);
 	assert_int_equal(flow->sport, 49152);
@@ -93,14 +93,14 @@ ring_has_a_flow_and_a_notification_flow_a_rank(void **state)
 	assert_int_equal(flow->src_ip, topo_nic_ip(3, 0));
 	assert_int_equal(flow->prio, 3);
 	assert_int_equal(flow->kind, FLOW_COLLECTIVE);
-	assert_int_equal(c->steps[plan_at(c, 3, 3)].flow, c->steps[plan_at(c, 3, 1)].flow);
+	assert_int_equal(plan_step_at(c, 3, 3)->flow, plan_step_at(c, 3, 1)->flow);
 
 	/* Step 2 of rank 0 waits for step 1 of rank 3, so that one has somebody to notify; the last step has not. */
 	assert_int_equal(plan_needed_by(c, 3, 1), 2);
 	assert_int_equal(plan_needed_by(c, 3, 2), 3);
 	assert_int_equal(plan_needed_by(c, 3, 3), 0);
-	assert_int_equal(c->steps[plan_at(c, 3, 3)].notify_flow, PLAN_NONE);
-	flow = &plan->flows.flows[c->steps[plan_at(c, 3, 1)].notify_flow];
+	assert_int_equal(plan_step_at(c, 3, 3)->notify_flow, PLAN_NONE);
+	flow = &plan->flows.flows[plan_step_at(c, 3, 1)->notify_flow];
 	assert_int_equal(flow->kind, FLOW_CONTROL);
 	assert_int_equal(flow->src_node, 3);
 	assert_int_equal(flow->dst_node, 0);
@@ -121,8 +121,8 @@ halving_doubling_changes_peers(void **state)
 	c = &plan->collectives[0];
 	assert_int_equal(coll_max_steps(c->schedule), 4);
 	assert_int_equal(c->nflows, 8);
-	assert_int_not_equal(c->steps[plan_at(c, 0, 1)].flow, c->steps[plan_at(c, 0, 2)].flow);
-	assert_int_equal(c->steps[plan_at(c, 0, 1)].flow, c->steps[plan_at(c, 0, 4)].flow);
+	assert_int_not_equal(plan_step_at(c, 0, 1)->flow, plan_step_at(c, 0, 2)->flow);
+	assert_int_equal(plan_step_at(c, 0, 1)->flow, plan_step_at(c, 0, 4)->flow);
 	assert_int_equal(plan_step_bytes(c, 0, 1), 800);
 	assert_int_equal(plan_step_bytes(c, 0, 2), 400);
 	plan_destroy(plan);
@@ -384,6 +384,47 @@ transfers_go_from_stage_to_stage(void **state)
 	plan_destroy(plan);
 }
 
+/* A chain from rank 2 over 7 to 1: a partition with ranks 0 to 3 keeps what they and rank 7 send, and who waits for it. */
+static void
+a_partition_forgets_others(void **state)
+{
+	const bool remote[] = { false, false, false, false, true, true, true, true, true };
+	struct plan *plan, *whole;
+	const struct plan_collective *c, *all;
+	size_t gone = 0;
+
+	star_init(&star, 8);
+	plan = make(
+		"collectives = ( { op = \"broadcast\"; algorithm = \"ring\"; chunks = 4096; root = 2; bytes = 65536; } );");
+	assert_non_null(plan);
+	whole = plan_create(&star.topo, &options, workload, NULL, 0, &err);
+	assert_non_null(whole);
+	plan_forget_waits(plan, remote);
+	plan_forget_steps(plan, remote, true);
+	c = &plan->collectives[0];
+	all = &whole->collectives[0];
+	for (uint32_t rank = 0; rank < 8; rank++)
+		for (uint32_t step = 1; step <= coll_steps(all->schedule, rank); step++)
+			assert_int_equal(plan_step_bytes(c, rank, step), plan_step_bytes(all, rank, step));
+	plan_forget_steps(plan, remote, false);
+	for (uint32_t rank = 0; rank < 8; rank++)
+		for (uint32_t step = 1; step <= coll_steps(all->schedule, rank); step++) {
+			if (rank >= 4 && rank < 7) {
+				gone += plan_step_bytes(c, rank, step) == 0;
+				continue;
+			}
+			assert_int_equal(plan_step_bytes(c, rank, step), plan_step_bytes(all, rank, step));
+			assert_int_equal(plan_step_at(c, rank, step)->flow, plan_step_at(all, rank, step)->flow);
+			assert_int_equal(plan_needed_by(c, rank, step), plan_needed_by(all, rank, step));
+			assert_int_equal(c->chains->first_await[plan_at(c, rank, step) + 1],
+					 all->chains->first_await[plan_at(c, rank, step) + 1]);
+		}
+	/* Those of three ranks, but for parts of pages at both ends. */
+	assert_in_range(gone, 3 * 4096 - 2 * (4096 / sizeof(struct coll_step) + 1), 3 * 4096);
+	plan_destroy(whole);
+	plan_destroy(plan);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, drop)
 
 UNIT_TEST(plan)
@@ -400,6 +441,7 @@ UNIT_TEST(plan)
 		TEST(immediates_keep_their_parts),
 		TEST(further_dependencies_have_records),
 		TEST(digest_distinguishes_plans),
+		TEST(a_partition_forgets_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
