@@ -11,3 +11,9 @@ int input_open(const char *path, struct err *err);
 
 /* As input_open(). @return NULL with err and errno */
 FILE *input_fopen(const char *path, struct err *err);
+
+/*
+ * The whole of a file, as input_open() opens it, with a zero byte behind it, the caller's to free.
+ * @return NULL with err and errno, EINVAL too where it has more than max_bytes, whole MiB
+ */
+char *input_read(const char *path, size_t max_bytes, size_t *length, struct err *err);

@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "common/array.h"
+#include "common/input_file.h"
 #include "common/printable.h"
 #include "common/units.h"
 #include "topo/build.h"
@@ -159,39 +159,18 @@ read_topology(const char *text, const char *file, struct builder *builder)
 	return rc;
 }
 
-static int
-read_file(const char *path, const struct cfg_where *where, const char *key, char **text, struct err *err)
-{
-	FILE *file = cfg_open_file(path);
-	struct stat st;
-	int rc = 0;
-
-	*text = NULL;
-	if (file == NULL)
-		return cfg_fail(where, key, err, "%s: %s", path, strerror(errno));
-	if (fstat(fileno(file), &st) != 0 || !S_ISREG(st.st_mode) || st.st_size > MAX_FILE_BYTES)
-		rc = cfg_fail(where, key, err, "%s is no regular file of at most %d MiB", path, MAX_FILE_BYTES >> 20);
-	else if ((*text = calloc(1, (size_t)st.st_size + 1)) == NULL)
-		rc = err_set(err, -ENOMEM, "%s: out of memory", path);
-	else if (fread(*text, 1, (size_t)st.st_size, file) != (size_t)st.st_size)
-		rc = cfg_fail(where, key, err, "%s cannot be read", path);
-	fclose(file);
-	if (rc != 0) {
-		free(*text);
-		*text = NULL;
-	}
-	return rc;
-}
-
 /* where, key: what named the file, for a message when it cannot be read */
 static int
 import(const char *path, const struct cfg_where *where, const char *key, struct builder *builder)
 {
-	char *text;
-	int rc = read_file(path, where, key, &text, builder->err);
+	struct err why = { 0 };
+	size_t length;
+	char *text = input_read(path, MAX_FILE_BYTES, &length, &why);
+	int rc = 0;
 
-	if (rc != 0)
-		return rc;
+	if (text == NULL)
+		return errno == ENOMEM ? err_set(builder->err, -ENOMEM, "%s", why.text)
+				       : cfg_fail(where, key, builder->err, "%s", why.text);
 	builder->topo->source = strdup(path);
 	if (builder->topo->source != NULL)
 		rc = read_topology(text, builder->topo->source, builder);

@@ -3,13 +3,10 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "common/array.h"
-#include "common/cfg/cfg.h"
+#include "common/input_file.h"
 #include "common/printable.h"
 
 #define FORMAT(id, value, name, symbol) [id] = &import_##symbol,
@@ -25,31 +22,7 @@ import_format(enum import_kind kind)
 char *
 import_read(const char *path, size_t *length, struct err *err)
 {
-	FILE *file = cfg_open_file(path);
-	char *text = NULL;
-	struct stat st;
-	int rc = 0;
-
-	if (file == NULL) {
-		rc = -errno;
-		err_set(err, rc, "%s: %s", path, strerror(errno));
-		errno = -rc;
-		return NULL;
-	}
-	if (fstat(fileno(file), &st) != 0 || st.st_size > (off_t)IMPORT_MAX_BYTES)
-		rc = err_set(err, -EINVAL, "%s is no regular file of at most %u MiB", path, IMPORT_MAX_BYTES >> 20);
-	else if ((text = calloc(1, (size_t)st.st_size + 1)) == NULL)
-		rc = err_set(err, -ENOMEM, "%s: out of memory", path);
-	else if (fread(text, 1, (size_t)st.st_size, file) != (size_t)st.st_size)
-		rc = err_set(err, -EIO, "%s cannot be read", path);
-	else
-		*length = (size_t)st.st_size;
-	fclose(file);
-	if (rc == 0)
-		return text;
-	free(text);
-	errno = -rc;
-	return NULL;
+	return input_read(path, IMPORT_MAX_BYTES, length, err);
 }
 
 char *

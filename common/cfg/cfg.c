@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/cfg/cfg_tree.h"
 
@@ -19,8 +20,13 @@ FILE *
 cfg_open_file(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	FILE *file = fd >= 0 ? fdopen(fd, "rb") : NULL;
 
-	return fd >= 0 ? fdopen(fd, "rb") : NULL;
+	if (fd >= 0 && file == NULL) {
+		close(fd);
+		errno = ENOMEM;
+	}
+	return file;
 }
 
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"

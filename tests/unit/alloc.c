@@ -51,6 +51,10 @@ void *__wrap_realloc(void *old, size_t bytes);
 void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
 char *__wrap_strdup(const char *text);
 char *__wrap_strndup(const char *text, size_t cap);
+FILE *__real_fdopen(int fd, const char *mode);
+FILE *__wrap_fdopen(int fd, const char *mode);
+void *__real_XML_ParserCreate(const char *encoding) __attribute__((weak)); /* of programs that link expat */
+void *__wrap_XML_ParserCreate(const char *encoding);
 int __wrap_asprintf(char **text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 void *
@@ -87,6 +91,18 @@ char *
 __wrap_strndup(const char *text, size_t cap)
 {
 	return is_refused() ? NULL : __real_strndup(text, cap);
+}
+
+FILE *
+__wrap_fdopen(int fd, const char *mode)
+{
+	return is_refused() ? NULL : __real_fdopen(fd, mode);
+}
+
+void *
+__wrap_XML_ParserCreate(const char *encoding)
+{
+	return is_refused() ? NULL : __real_XML_ParserCreate(encoding);
 }
 
 int

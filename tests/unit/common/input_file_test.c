@@ -14,7 +14,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/cfg/cfg.h"
 #include "common/input_file.h"
+#include "tests/unit/alloc.h"
+#include "tests/unit/refused_call.h"
 #include "tests/unit/unit.h"
 
 static void
@@ -57,9 +60,97 @@ files_alone_are_opened(void **state)
 	rmdir(dir);
 }
 
+struct opening {
+	char path[64];
+	int fd, fopen_errno, read_errno;
+	struct err open_err, fopen_err, read_err;
+};
+
+static void
+open_all(void *arg)
+{
+	struct opening *o = arg;
+	size_t length;
+
+	o->fd = input_open(o->path, &o->open_err);
+	if (o->fd >= 0)
+		close(o->fd);
+	o->fopen_errno = input_fopen(o->path, &o->fopen_err) != NULL ? 0 : errno;
+	o->read_errno = input_read(o->path, 1 << 20, &length, &o->read_err) != NULL ? 0 : errno;
+}
+
+/* A file whose kind the system does not report (one on a server that is gone), and one that it does not read. */
+static void
+files_that_cannot_be_read_are_refused(void **state)
+{
+	struct opening unknown = { .path = "/tmp/rocelab-input-XXXXXX" }, unread;
+	int fd = mkstemp(unknown.path);
+	struct err err = { 0 };
+	size_t length = 7;
+	char *text;
+
+	(void)state;
+	assert_int_equal(write(fd, "text", 4), 4);
+	close(fd);
+	text = input_read(unknown.path, 1 << 20, &length, &err);
+	assert_string_equal(text, "text");
+	assert_int_equal(length, 4);
+	free(text);
+	assert_int_equal(truncate(unknown.path, (1 << 20) + 1), 0);
+	assert_null(input_read(unknown.path, 1 << 20, &length, &err));
+	assert_int_equal(errno, EINVAL);
+	assert_non_null(strstr(err.text, " is no regular file of at most 1 MiB"));
+	assert_int_equal(truncate(unknown.path, 4), 0);
+	unread = unknown;
+	WITHOUT_CALL(SYS_OF_FSTAT, ESTALE, open_all, &unknown);
+	WITHOUT_CALL(SYS_read, EIO, open_all, &unread);
+	unlink(unknown.path);
+	assert_int_equal(unknown.fd, -ESTALE);
+	assert_int_equal(unknown.fopen_errno, ESTALE);
+	assert_int_equal(unknown.read_errno, ESTALE);
+	assert_non_null(strstr(unknown.read_err.text, strerror(ESTALE)));
+	assert_int_equal(unread.read_errno, EIO);
+	assert_non_null(strstr(unread.read_err.text, " cannot be read"));
+}
+
+/* Without memory for it no file is left open. */
+static void
+files_need_memory(void **state)
+{
+	char path[] = "/tmp/rocelab-input-XXXXXX";
+	int fd = mkstemp(path), next;
+	struct err err = { 0 };
+	size_t length;
+	FILE *file;
+
+	(void)state;
+	alloc_refuse(1);
+	file = input_fopen(path, &err);
+	assert_int_equal(errno, ENOMEM);
+	assert_true(alloc_was_refused());
+	assert_null(file);
+	assert_non_null(strstr(err.text, "memory"));
+	alloc_refuse(1);
+	assert_null(cfg_open_file(path));
+	assert_int_equal(errno, ENOMEM);
+	alloc_refuse(1);
+	assert_null(input_read(path, 1 << 20, &length, &err));
+	assert_int_equal(errno, ENOMEM);
+	assert_true(alloc_was_refused());
+	next = dup(fd);
+	assert_int_equal(next, fd + 1);
+	close(next);
+	close(fd);
+	unlink(path);
+}
+
 UNIT_TEST(input_file)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(files_alone_are_opened) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(files_alone_are_opened),
+		cmocka_unit_test(files_that_cannot_be_read_are_refused),
+		cmocka_unit_test(files_need_memory),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

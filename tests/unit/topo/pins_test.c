@@ -78,6 +78,7 @@ wrong_pins_are_refused(void **state)
 		       "leads to a; the last port must lead to h0");
 	assert_refused("{ src = \"h0\"; dst = \"h1\"; detour = [ \"" B_A "\" ]; }", "without rehash it is never taken");
 	assert_refused("{ src = \"h0\"; dst = \"h1\"; rehash = true; detour = [ \"h0:1\" ]; }", "is no switch:port");
+	assert_refused("{ src = \"h0\"; dst = \"h1\"; rehash = true; detour = [ \"b:9\" ]; }", "\"b:9\" is no switch:port");
 }
 
 static void
@@ -197,6 +198,54 @@ a_detour_is_taken_where_it_is_left(void **state)
 	unpin(&p);
 }
 
+/* Of a bonded sender the message says that its own port comes before the pin's path. */
+static void
+unused_pins_are_refused(void **state)
+{
+	static const char bonded[] =
+		"topology = { kind = \"explicit\"; hosts = [ \"h0\", \"h1\" ]; switches = [ \"a\", \"b\" ]; "
+		"bonds = [ \"h0\" ]; rate = \"100Gbps\"; delay = \"1us\";\n"
+		"links = ( \"h0 a\", \"h0 b\", \"a b\", \"a b\", \"h1 b\" ); };\n"
+		"paths = ( { src = \"h0\"; dst = \"h1\"; data = [ \"b:4\" ]; } );\n";
+	static const struct flow_table none;
+	struct err err = { "" };
+	struct pinned p = { 0 };
+
+	(void)state;
+	assert_int_equal(pin(&p, "{ src = \"h0\"; dst = \"h1\"; data = [ \"" B_H1 "\" ]; }", &err), 0);
+	assert_int_equal(route_pins_attach(p.pins, &none, never_quiet, NULL, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "no flow of this scenario goes from h0 to h1 with these ports"));
+	assert_null(strstr(err.text, "bonded"));
+	unpin(&p);
+	p = (struct pinned){ .cfg = cfg_load_string(bonded, "t.cfg", &err) };
+	assert_non_null(p.cfg);
+	err.text[0] = '\0';
+	if (topo_build(p.cfg, &p.topo, &err) != 0 || route_pins_create(p.cfg, p.topo, &p.pins, &err) != 0)
+		fail_msg("%s", err.text);
+	assert_int_equal(route_pins_attach(p.pins, &none, never_quiet, NULL, &err), -EINVAL);
+	assert_non_null(
+		strstr(err.text, "with these ports, by the leaf where the path begins: a bonded sender's own port"));
+	unpin(&p);
+}
+
+/* A flow of a NIC that its host has not fits no pin. */
+static void
+a_nic_that_there_is_not_fits_no_pin(void **state)
+{
+	struct err err = { "" };
+	struct pinned p;
+	struct flow flow = { 0 };
+
+	(void)state;
+	assert_int_equal(pin(&p, "{ src = \"h0\"; dst = \"h1\"; data = [ \"" A_B "\", \"" B_H1 "\" ]; }", &err), 0);
+	flow.src_node = topo_find(p.topo, "h0");
+	flow.dst_node = topo_find(p.topo, "h1");
+	assert_non_null(route_pins_find(p.pins, &flow));
+	flow.src_nic = p.topo->nodes[flow.src_node].nports;
+	assert_null(route_pins_find(p.pins, &flow));
+	unpin(&p);
+}
+
 static void
 no_memory_is_an_error(void **state)
 {
@@ -231,9 +280,13 @@ no_memory_is_an_error(void **state)
 UNIT_TEST(pins)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(wrong_pins_are_refused),         cmocka_unit_test(a_second_pin_of_a_flow_is_refused),
-		cmocka_unit_test(flows_are_pinned_by_their_ends), cmocka_unit_test(a_detour_is_taken_where_it_is_left),
+		cmocka_unit_test(wrong_pins_are_refused),
+		cmocka_unit_test(a_second_pin_of_a_flow_is_refused),
+		cmocka_unit_test(flows_are_pinned_by_their_ends),
+		cmocka_unit_test(a_detour_is_taken_where_it_is_left),
 		cmocka_unit_test(no_memory_is_an_error),
+		cmocka_unit_test(unused_pins_are_refused),
+		cmocka_unit_test(a_nic_that_there_is_not_fits_no_pin),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -354,6 +354,7 @@ test_ns3_errors(void **state)
 		{ "2 1 1\n1\n1 1 1Gbps 1us 0\n", ":3: both ends are at \"1\"; a link joins two nodes" },
 		{ "2 1 2\n1\n0 1 1Gbps 1us 0\n", ":4: the file ends where a node id should stand" },
 		{ "3 2 1\n1 1\n", ":2: switch 1 stands twice in the list of switches" },
+		{ "3 2 1\n1 9\n", ":2: found \"9\"; a switch's id, 0 to 2, would be right" },
 		{ "0 0 0\n", ":1: a topology without nodes" },
 		{ "2 1 1\n1\n0 1 1Gbps 1us x\n",
 		  ":3: found error rate \"x\"; 0 would be right: loss is a fault here, not part of the topology" },
@@ -374,6 +375,12 @@ test_ns3_errors(void **state)
 	}
 	expect_topo_error("topology = { kind = \"ns3\";\n file = \"/nonexistent.txt\"; };",
 			  "t.cfg:2: topology.file: /nonexistent.txt: No such file or directory");
+	expect_topo_error(
+		"topology = { kind = \"ns3\"; };",
+		"t.cfg:1: topology: file is missing: Path of the file, relative to the scenario: \"nodes switches "
+		"links\", the switches' ids, then \"src dst rate delay error_rate\" a link");
+	expect_topo_error("topology = { kind = \"ns3\"; file = \"/tmp\"; };",
+			  "t.cfg:1: topology.file: /tmp: this is a folder: give a regular file");
 	expect_topo_error("topology = { kind = \"ns3\"; file = \"nonexistent.txt\"; };",
 			  "t.cfg:1: topology.file: ./nonexistent.txt: No such file or directory");
 }
