@@ -65,9 +65,7 @@ manage_stream_init(struct manage_stream *stream, int fd, size_t queue_bytes)
 	*stream = (struct manage_stream){ .fd = fd, .out_cap = queue_bytes };
 	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
 		return -errno;
-	if (isatty(fd)) {
-		if (tcgetattr(fd, &line) < 0)
-			return -errno;
+	if (tcgetattr(fd, &line) == 0) { /* a terminal */
 		cfmakeraw(&line);
 		if (tcsetattr(fd, TCSANOW, &line) < 0)
 			return -errno;
@@ -98,15 +96,13 @@ manage_stream_receive(struct manage_stream *stream)
 	stream->in_taken = 0;
 	if (stream->closed || stream->in_used == IN_BYTES)
 		return 0;
-	do
-		got = read(stream->fd, stream->in + stream->in_used, IN_BYTES - stream->in_used);
-	while (got < 0 && errno == EINTR);
+	got = read(stream->fd, stream->in + stream->in_used, IN_BYTES - stream->in_used);
 	if (got > 0) {
 		stream->in_used += (size_t)got;
 		stream->received_bytes += (size_t)got;
 		return (int)got;
 	}
-	if (got < 0 && errno == EAGAIN)
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
 	/* A serial line whose other end hangs up reads as EIO, a socket that was reset as ECONNRESET. */
 	if (got < 0 && errno != EIO && errno != ECONNRESET)
@@ -222,9 +218,7 @@ manage_stream_flush(struct manage_stream *stream)
 	while (stream->out_used != 0) {
 		ssize_t wrote = write_some(stream->fd, stream->out + stream->out_head, stream->out_used);
 
-		if (wrote < 0 && errno == EINTR)
-			continue;
-		if (wrote < 0 && errno == EAGAIN)
+		if (wrote < 0 && (errno == EAGAIN || errno == EINTR))
 			break;
 		if (wrote < 0) {
 			int rc = errno == EIO || errno == ECONNRESET ? -EPIPE : -errno;

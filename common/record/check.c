@@ -632,9 +632,9 @@ check_reporter(const struct record_check *check, const struct rec_hdr *rec, stru
 			return record_wrong(rec, "node", rec->node, err, "a host that a NODE record describes");
 		return 0;
 	case RECORD_OF_ANY:
-		break;
+	default:
+		return node != NULL ? 0 : record_wrong(rec, "node", rec->node, err, "a node that a NODE record describes");
 	}
-	return node != NULL ? 0 : record_wrong(rec, "node", rec->node, err, "a node that a NODE record describes");
 }
 
 static uint64_t

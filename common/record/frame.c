@@ -338,8 +338,8 @@ get_field(struct recframe_reader *reader, const struct record_field *field, bool
 	uint64_t value, most = field->size >= 8 ? UINT64_MAX : (1ULL << 8 * field->size) - 1;
 
 	if (recframe_is_tuple(field)) {
-		memcpy(rec + field->at, before + field->at, field->size);
-		return !coded || get_tuple(reader, (struct rec_tuple *)(void *)(rec + field->at));
+		assert(coded); /* as a moving one is not */
+		return get_tuple(reader, (struct rec_tuple *)(void *)(rec + field->at));
 	}
 	value = recframe_expected(field, rec, before);
 	if (coded && !(field->rule == RECORD_COUNT ? get(reader, &value) : get_change(reader, &value, most)))

@@ -49,6 +49,22 @@ every_kind_is_found_written_and_read(void **state)
 	}
 }
 
+/* A poll's flags: one of the three at least, and none that has no meaning. */
+static void
+a_poll_has_flags(void **state)
+{
+	const struct control_kind *kind = control_of_type(PKT_POLL);
+
+	(void)state;
+	for (unsigned flags = 0; flags < 256; flags++) {
+		struct control poll = { .id = 1, .arg = flags }, back;
+		uint8_t contents[CONTROL_MAX_BYTES];
+
+		kind->write(contents, &poll);
+		assert_int_equal(kind->read(contents, &back), (flags & POLL_BOTH) != 0 && (flags & ~POLL_FLAGS) == 0);
+	}
+}
+
 static void
 data_is_no_control_packet(void **state)
 {
@@ -61,6 +77,7 @@ UNIT_TEST(control)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_kind_is_found_written_and_read),
+		cmocka_unit_test(a_poll_has_flags),
 		cmocka_unit_test(data_is_no_control_packet),
 	};
 

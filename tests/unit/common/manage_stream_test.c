@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@
 #include "common/wire/record.h"
 #include "common/wire/record_hdr.h"
 #include "tests/unit/alloc.h"
+#include "tests/unit/refused_call.h"
 #include "tests/unit/unit.h"
 
 #define QUEUE_BYTES (2 * (sizeof(struct manage_hdr) + MANAGE_MAX_BODY))
@@ -202,6 +204,82 @@ a_closed_file_is_an_error(void **state)
 	assert_int_equal(manage_stream_receive(&ends->a), -EBADF);
 	assert_int_equal(manage_stream_send(&ends->a, MANAGE_CONNECT, NULL, 0), -EBADF);
 	assert_false(ends->a.closed);
+}
+
+struct attempt {
+	struct manage_stream *stream;
+	int fd, rc;
+};
+
+static void
+begin_stream(void *arg)
+{
+	struct attempt *attempt = arg;
+
+	attempt->rc = manage_stream_init(attempt->stream, attempt->fd, QUEUE_BYTES);
+}
+
+static void
+receive_once(void *arg)
+{
+	((struct attempt *)arg)->rc = manage_stream_receive(((struct attempt *)arg)->stream);
+}
+
+static void
+send_once(void *arg)
+{
+	((struct attempt *)arg)->rc = manage_stream_send(((struct attempt *)arg)->stream, MANAGE_CONNECT, NULL, 0);
+}
+
+/* Without a line that can be set up there is no stream, and nothing of it to free. */
+static void
+what_cannot_be_set_up_is_an_error(void **state)
+{
+	struct ends *ends = *state;
+	struct manage_stream stream = { 0 };
+	struct attempt attempt = { .stream = &stream, .fd = ends->fd[0] };
+	int master = posix_openpt(O_RDWR | O_NOCTTY);
+
+	WITHOUT_CALL_OF(SYS_fcntl, F_SETFL, EPERM, begin_stream, &attempt);
+	assert_int_equal(attempt.rc, -EPERM);
+	assert_null(stream.in);
+	attempt.fd = master;
+	assert_true(master >= 0 && grantpt(master) == 0 && unlockpt(master) == 0);
+	WITHOUT_CALL_OF(SYS_ioctl, TCSETS, EIO, begin_stream, &attempt);
+	assert_int_equal(attempt.rc, -EIO);
+	assert_null(stream.in);
+	close(master);
+}
+
+/* A signal interrupts neither: nothing is lost, and nothing is at an end; a line that hangs up is one. */
+static void
+interruptions_are_no_ends(void **state)
+{
+	struct ends *ends = *state;
+	struct attempt a = { .stream = &ends->a }, b = { .stream = &ends->b };
+	struct manage_message message;
+	struct err err = { 0 };
+
+	WITHOUT_CALL(SYS_sendto, EINTR, send_once, &a);
+	assert_int_equal(a.rc, 0);
+	assert_true(manage_stream_pending(&ends->a));
+	assert_int_equal(manage_stream_flush(&ends->a), 0);
+	WITHOUT_CALL(SYS_read, EINTR, receive_once, &b);
+	assert_int_equal(b.rc, 0);
+	assert_false(ends->b.closed);
+	assert_true(manage_stream_receive(&ends->b) > 0);
+	assert_int_equal(manage_stream_take(&ends->b, &message, &err), 1);
+	WITHOUT_CALL(SYS_sendto, ENOBUFS, send_once, &a);
+	assert_int_equal(a.rc, -ENOBUFS);
+	assert_false(ends->a.closed);
+	WITHOUT_CALL(SYS_sendto, EIO, send_once, &a);
+	assert_int_equal(a.rc, -EPIPE);
+	assert_true(ends->a.closed);
+	WITHOUT_CALL(SYS_sendto, ECONNRESET, send_once, &a);
+	assert_int_equal(a.rc, -EPIPE);
+	WITHOUT_CALL(SYS_read, EIO, receive_once, &b);
+	assert_int_equal(b.rc, 0);
+	assert_true(ends->b.closed);
 }
 
 static void
@@ -398,6 +476,8 @@ UNIT_TEST(manage_stream)
 		cmocka_unit_test_setup_teardown(a_full_queue_refuses_whole_messages, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_queue_moves_up, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_terminal_is_raw, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_cannot_be_set_up_is_an_error, setup, teardown),
+		cmocka_unit_test_setup_teardown(interruptions_are_no_ends, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_closed_file_is_an_error, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_largest_message_fits, setup, teardown),
 		cmocka_unit_test_setup_teardown(memory_is_needed, setup, teardown),

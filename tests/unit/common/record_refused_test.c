@@ -14,6 +14,7 @@
 #include "common/record/kinds.h"
 #include "common/wire/ending.h"
 #include "common/wire/record.h"
+#include "tests/unit/alloc.h"
 #include "tests/unit/unit.h"
 
 static struct record_check *check;
@@ -182,6 +183,18 @@ ends_agree(void **state)
 	BAD(end, END, REC_NONE, "a record behind END", .at_node = REC_NONE);
 }
 
+static void
+nodes_are_described(void **state)
+{
+	(void)state;
+	BAD(end, END, REC_NONE, "at_node = 5; right would be a described node; or 4294967295, none", .at_node = 5);
+	GOOD(collective, COLLECTIVE, REC_NONE, .ranks = 2, .steps = 2, .rank_steps = 1);
+	BAD(notify, NOTIFY, 1, "to = 0; right would be a described host; or 4294967295, none", .step = 1);
+	BAD(notify, NOTIFY, 1, "to = 5; right would be a described host; or 4294967295, none", .to = 5, .step = 1);
+	GOOD(notify, NOTIFY, 1, .to = 2, .step = 1);
+	GOOD(notify, NOTIFY, 1, .to = REC_NONE, .step = 1);
+}
+
 #define FLOW .flow = { 10, 11, 1, 1, 0 }
 
 static void
@@ -255,6 +268,20 @@ sets_have_members(void **state)
 	GOOD(traced_hop, TRACED_HOP, 4, .hop = 1, .set_high = 1ULL << 63);
 }
 
+/* A set that no memory is left for is an error of its own, and is none of the stream's. */
+static void
+sets_need_memory(void **state)
+{
+	struct rec_ecmp set = { .set = 1, .ports = { 1 } };
+
+	(void)state;
+	alloc_refuse(1);
+	assert_int_equal(give(&set, REC_ECMP, 0, 0), -ENOMEM);
+	assert_true(alloc_was_refused());
+	assert_non_null(strstr(err.text, "memory"));
+	good_at(&set, REC_ECMP, 0, 0);
+}
+
 #define TO .tuple = { 10, 11, 1, 1, 0 }
 #define FROM .tuple = { 11, 10, 1, 1, 0 }
 
@@ -288,7 +315,7 @@ UNIT_TEST(record_refused)
 		TEST(nodes_have_limits),    TEST(a_stream_has_an_order), TEST(names_have_letters),
 		TEST(cables_lead_back),     TEST(times_have_limits),     TEST(ends_agree),
 		TEST(schedules_name_steps), TEST(steps_agree),           TEST(sets_have_members),
-		TEST(probes_agree),
+		TEST(probes_agree),         TEST(nodes_are_described),   TEST(sets_need_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
