@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dpswitch/control/switch_answer.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -69,14 +70,15 @@ answer_headers(const struct sw *sw, const struct flow_index *index, const struct
 		egress.result = SWM_NO_INGRESS;
 		return egress;
 	case LOOKUP_KNOWN:
+	default:
 		break;
 	}
 	egress.first = (uint8_t)route_set_first(found.members, found.nmembers);
 	for (uint32_t i = 0; i < found.nmembers; i++) {
 		uint32_t bit = found.members[i] - (uint32_t)egress.first;
 
-		if (bit < ROUTE_SET_SPAN)
-			egress.members[bit / 64] |= UINT64_C(1) << bit % 64;
+		assert(bit < ROUTE_SET_SPAN); /* a scenario with a wider set does not load */
+		egress.members[bit / 64] |= UINT64_C(1) << bit % 64;
 	}
 	egress.pinned = found.is_pinned;
 	if (found.egress == SWITCH_EGRESS_DROP) {

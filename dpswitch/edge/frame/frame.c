@@ -212,7 +212,7 @@ parse_control(struct reader *r, struct frame *f)
 	uint8_t contents[CONTROL_MAX_BYTES];
 
 	f->kind = FRAME_CONTROL;
-	if (r->left_bytes != f->control->bytes || !take(r, contents, f->control->bytes))
+	if (!take(r, contents, f->control->bytes) || r->left_bytes != 0)
 		return FRAME_CONTROL_FORMAT;
 	return f->control->read(contents, &f->control_fields) ? FRAME_OK : FRAME_CONTROL_FORMAT;
 }
@@ -257,9 +257,9 @@ frame_bytes(const struct frame *f)
 		       (f->quotes_least ? sizeof(struct wire_eth) + EXPIRED_LEAST_BYTES
 					: roce_frame_bytes(f->opcode, f->payload_bytes));
 	case FRAME_CONTROL:
+	default:
 		return sizeof(struct wire_eth) + ip_header_bytes(f) + sizeof(struct wire_udp) + f->control->bytes;
 	}
-	return 0;
 }
 
 uint32_t
@@ -569,8 +569,9 @@ frame_from_pkt(struct frame *f, const struct pkt *p, const struct flow *flow, co
 	case PKT_EXPIRED:
 		expired(f, p, flow, message);
 		break;
-	case PKT_UNKNOWN: /* bytes alone */
+	case PKT_UNKNOWN: /* bytes alone: there is nothing to build */
 	case PKT_TYPES:
+	default:
 		break;
 	}
 }
@@ -627,20 +628,15 @@ frame_to_pkt(const struct frame *f, struct pkt *p)
 		.wire_bytes = (uint16_t)frame_wire_bytes(f),
 		.tag = tag,
 	};
-	switch (f->kind) {
-	case FRAME_ROCE:
+	if (f->kind == FRAME_ROCE)
 		return roce_to_pkt(f, p);
-	case FRAME_EXPIRED: /* no frame parses as one */
-		break;
-	case FRAME_CONTROL:
-		p->type = f->control->type;
-		p->id = f->control_fields.id;
-		p->arg = f->control_fields.arg;
-		if (p->type == PKT_POLL && (p->arg & POLL_BACK))
-			p->flags |= PKT_REVERSE;
-		return 0;
-	}
-	return -ENOTSUP;
+	assert(f->kind == FRAME_CONTROL); /* as it was parsed: no frame parses as FRAME_EXPIRED */
+	p->type = f->control->type;
+	p->id = f->control_fields.id;
+	p->arg = f->control_fields.arg;
+	if (p->type == PKT_POLL && (p->arg & POLL_BACK))
+		p->flags |= PKT_REVERSE;
+	return 0;
 }
 
 /* PFC frames. */

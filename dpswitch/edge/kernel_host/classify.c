@@ -229,11 +229,12 @@ bucket_of(const struct lookup *lookup, const struct tuple *t)
 	return (uint32_t)prng_mix(((uint64_t)t->src_ip << 32 | t->dst_ip) ^ ports * 0x9e3779b97f4a7c15ULL) & lookup->mask;
 }
 
+_Static_assert(sizeof(struct tuple) == 16, "no padding, which same() would compare");
+
 static bool
 same(const struct tuple *a, const struct tuple *b)
 {
-	return a->src_ip == b->src_ip && a->dst_ip == b->dst_ip && a->sport == b->sport && a->dport == b->dport &&
-	       a->protocol == b->protocol;
+	return memcmp(a, b, sizeof(*a)) == 0;
 }
 
 /* A planned flow's destination port is a label; frames have that of their protocol. */

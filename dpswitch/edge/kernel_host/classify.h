@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -161,7 +162,8 @@ memo_keep(struct memo *memo, const uint8_t *bytes, uint32_t size_bytes, const st
 {
 	uint8_t last[8] = { 0 };
 
-	if (size_bytes < MEMO_BYTES || bytes[MEMO_VERSION] != 0x45 || p->type == PKT_UNKNOWN)
+	assert(size_bytes >= MEMO_BYTES); /* a RoCEv2 frame has a BTH and an ICRC */
+	if (bytes[MEMO_VERSION] != 0x45 || p->type == PKT_UNKNOWN)
 		return; /* it has options, or is nothing that is spoken here */
 	last[MEMO_SYNDROME % 8] = p->opcode == ROCE_RC_ACK ? 255 : 0;
 	memcpy(&memo->last_mask, last, sizeof(last));

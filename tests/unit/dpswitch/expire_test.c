@@ -166,6 +166,26 @@ captures_show_icmp(void **state)
 	assert_int_equal(frame_parse(is, is_bytes, &f), FRAME_NOT_UDP);
 }
 
+/* An ACK that expires is its receiver's: both addresses are the other way round. */
+static void
+expired_answers_have_the_other_end(void **state)
+{
+	const struct pkt_message message = { 0 };
+	const struct flow flow = { .src_ip = 0x0a000001, .dst_ip = 0x0a000002, .sport = 50000, .dport = ROCEV2_UDP_PORT };
+	struct pkt p = probe(0, 7);
+	uint8_t is[256];
+	struct frame f;
+
+	(void)state;
+	p.type = PKT_EXPIRED;
+	p.flags = 0;
+	p.arg = 40u << EXPIRED_NODE_SHIFT | 2;
+	frame_from_pkt(&f, &p, &flow, &message, false);
+	assert_int_not_equal(frame_build(&f, is, sizeof(is)), 0);
+	assert_memory_equal(is + 26, ((uint8_t[]){ 10, 2, 0, 41, 10, 0, 0, 2 }), 8);
+	assert_memory_equal(is + 42 + 12, ((uint8_t[]){ 10, 0, 0, 2, 10, 0, 0, 1 }), 8);
+}
+
 /* Of a packet whose bytes are gone: RFC 792's least, whose every byte is true. */
 static void
 captures_show_the_least_of_packets_of_kernel_hosts(void **state)
@@ -202,6 +222,7 @@ UNIT_TEST(expire)
 		cmocka_unit_test_teardown(order_of_ports_takes_no_answers, teardown),
 		cmocka_unit_test_teardown(others_are_dropped, teardown),
 		cmocka_unit_test(captures_show_icmp),
+		cmocka_unit_test(expired_answers_have_the_other_end),
 		cmocka_unit_test(captures_show_the_least_of_packets_of_kernel_hosts),
 	};
 

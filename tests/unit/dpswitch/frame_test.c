@@ -40,6 +40,10 @@ sizes_on_the_link(void **state)
 		assert_int_equal(roce_frame_bytes(cases[i].opcode, cases[i].payload), cases[i].frame);
 		assert_int_equal(roce_wire_bytes(cases[i].opcode, cases[i].payload), cases[i].wire);
 	}
+	assert_int_equal(roce_frame_bytes(0x0c, 5), 66); /* an opcode without headers of ours: BTH and ICRC */
+	assert_false(roce_payload_ok(ROCE_RC_WRITE_FIRST, 128));
+	assert_true(roce_payload_ok(ROCE_RC_WRITE_FIRST, 4096));
+	assert_false(roce_payload_ok(ROCE_RC_WRITE_FIRST, 8192));
 	assert_int_equal(eth_wire_bytes(POLL_FRAME_BYTES), 90);
 	assert_int_equal(eth_wire_bytes(NOTIFY_FRAME_BYTES), 84);
 }
@@ -247,6 +251,59 @@ victims_and_connections_are_named(void **state)
 	assert_memory_equal(f.payload + 6, "\0", 2); /* pad */
 }
 
+/* Every bit of the BTH that has no field in a packet is kept by a frame. */
+static void
+flags_of_the_bth_return(void **state)
+{
+	(void)state;
+	for (int bits = 0; bits < 16; bits++) {
+		struct frame f, g;
+		uint8_t buf[FRAME_MAX_BYTES];
+		size_t size;
+
+		frame_from_pkt(&f, &descriptors[0].pkt, &test_flow, &descriptors[0].message, false);
+		f.solicited = bits & 1;
+		f.migrated = bits >> 1 & 1;
+		f.fecn = bits >> 2 & 1;
+		f.becn = bits >> 3 & 1;
+		size = frame_build(&f, buf, sizeof(buf));
+		assert_int_equal(frame_parse(buf, size, &g), FRAME_OK);
+		assert_int_equal(g.solicited, f.solicited);
+		assert_int_equal(g.migrated, f.migrated);
+		assert_int_equal(g.fecn, f.fecn);
+		assert_int_equal(g.becn, f.becn);
+	}
+}
+
+/* RFC 8200, 8.1: UDP's checksum is over both addresses too, and one of zero is sent as all ones. */
+static void
+control_packets_are_sealed(void **state)
+{
+	(void)state;
+	for (int ipv6 = 0; ipv6 < 2; ipv6++) {
+		struct pkt p = { .type = PKT_POLL, .arg = POLL_VICTIM, .ttl = 64 };
+		size_t ip_bytes = ipv6 ? 40 : 20, address_at = AT_IP + (ipv6 ? 8 : 12), at = AT_IP + ip_bytes;
+		uint16_t checksum = 0;
+
+		for (int turn = 0; turn < 2; turn++) {
+			uint8_t buf[FRAME_MAX_BYTES];
+			struct frame f;
+			size_t size;
+
+			p.id = checksum; /* which makes the second one's zero */
+			frame_from_pkt(&f, &p, &test_flow, NULL, false);
+			f.ipv6 = ipv6;
+			size = frame_build(&f, buf, sizeof(buf));
+			assert_int_equal(size, POLL_FRAME_BYTES + ip_bytes - 20);
+			assert_int_equal(checksum_udp(checksum_add(0, buf + address_at, AT_IP + ip_bytes - address_at),
+						      buf + at, size - at),
+					 0);
+			checksum = (uint16_t)(buf[at + 6] << 8 | buf[at + 7]);
+			assert_true(turn == 0 ? checksum != 0 && checksum != 0xffff : checksum == 0xffff);
+		}
+	}
+}
+
 /* Offsets and values changed in sound frames, with the IP checksum put right where asked. */
 static const struct {
 	enum pkt_type type;
@@ -284,6 +341,7 @@ static const struct {
 	{ PKT_POLL, AT_BTH + 6, 6, false, FRAME_CONTROL_FORMAT }, /* protocol */
 	{ PKT_POLL, AT_BTH + 7, 1, false, FRAME_CONTROL_FORMAT },
 	{ PKT_POLL, AT_UDP + 3, (uint8_t)NOTIFY_UDP_PORT, false, FRAME_CONTROL_FORMAT },
+	{ PKT_NOTIFY, AT_UDP + 3, (uint8_t)POLL_UDP_PORT, false, FRAME_CONTROL_FORMAT },
 	{ PKT_NOTIFY, AT_BTH + 3, 0, false, FRAME_CONTROL_FORMAT },
 	{ PKT_NOTIFY, AT_BTH + 4, 0, false, FRAME_CONTROL_FORMAT },
 	{ PKT_NOTIFY, AT_BTH + 6, 1, false, FRAME_CONTROL_FORMAT },
@@ -395,8 +453,12 @@ static void
 what_cannot_be_encoded_is_not_built(void **state)
 {
 	uint8_t buf[FRAME_MAX_BYTES];
-	struct frame f = { .opcode = 0x0c };
+	const struct pkt unknown = { .type = PKT_UNKNOWN };
+	struct frame f;
 
+	frame_from_pkt(&f, &unknown, &test_flow, NULL, false);
+	assert_int_equal(frame_build(&f, buf, sizeof(buf)), 0);
+	f = (struct frame){ .opcode = 0x0c };
 	assert_int_equal(frame_build(&f, buf, sizeof(buf)), 0);
 	assert_int_equal(frame_wire_bytes(&f), 0);
 	f.opcode = ROCE_RC_WRITE_MIDDLE;
@@ -466,6 +528,8 @@ UNIT_TEST(frame)
 		cmocka_unit_test(descriptors_return),
 		cmocka_unit_test(a_tag_takes_the_place_of_the_class),
 		cmocka_unit_test(victims_and_connections_are_named),
+		cmocka_unit_test(flags_of_the_bth_return),
+		cmocka_unit_test(control_packets_are_sealed),
 		cmocka_unit_test(malformed_frames_are_named),
 		cmocka_unit_test(odd_lengths_are_refused),
 		cmocka_unit_test(frames_may_end_within_any_header),

@@ -145,6 +145,17 @@ planned_flows_are_found(void **state)
 					     .protocol = 17 };
 
 		assert_int_equal(lookup_find(&lookup, &tuple), i == 2999 ? 5 : i);
+		/* Another in any field is none of them, whatever chain it is looked for in. */
+		for (int field = 0; field < 5; field++) {
+			struct tuple other = tuple;
+
+			other.src_ip += field == 0 ? 7 : 0;
+			other.dst_ip += field == 1;
+			other.sport = (uint16_t)(other.sport + (field == 2 ? 1000 : 0));
+			other.dport = (uint16_t)(other.dport + (field == 3));
+			other.protocol = field == 4 ? 6 : 17;
+			assert_int_equal(lookup_find(&lookup, &other), LOOKUP_NONE);
+		}
 	}
 	lookup_fini(&lookup);
 	frig_stop(&rig);

@@ -134,6 +134,34 @@ egresses_are_the_lookups(void **state)
 	assert_int_equal(rows[0].members[0], 0);
 }
 
+/* A switch that sprays names no port: the packet's own chance does. */
+static void
+sprayed_headers_have_no_port(void **state)
+{
+	static struct frig rig;
+	struct flow_index *index;
+	struct swm_query query = { .protocol = 17 };
+	struct swm_egress egress;
+
+	(void)state;
+	frig_init(&rig, clos);
+	rig.setup.all.pfc.headroom_bytes = 100000;
+	rig.config.balance.ops = balance_kinds[BALANCE_RANDOM];
+	frig_flow(&rig, "h0", "h2", 3);
+	assert_int_equal(frig_start(&rig), 0);
+	index = flow_index_create(&rig.table);
+	query.src_ip = rig.flows[0].src_ip;
+	query.dst_ip = rig.flows[0].dst_ip;
+	query.sport = rig.flows[0].sport;
+	query.dport = rig.flows[0].dport;
+	egress = answer_headers(frig_switch(&rig, "l0"), index, &query);
+	assert_int_equal(egress.result, SWM_SPRAYED);
+	assert_int_equal(egress.port, SWM_NO_PORT);
+	assert_int_equal(__builtin_popcountll(egress.members[0]), 4);
+	flow_index_destroy(index);
+	frig_stop(&rig);
+}
+
 static void
 counters_are_what_ports_sent(void **state)
 {
@@ -236,6 +264,10 @@ what_is_wrong_is_refused(void **state)
 	asked.list.count = SWM_MAX_QUERIES + 1;
 	expect_refusal(desk, &desk->leaf, SWM_EGRESS, &asked, sizeof(asked),
 		       "EGRESS of 56 B; right would be a list of at most 4000 queries, 16 B each, with its length");
+	hdr.magic++;
+	answer_request(&desk->leaf, &hdr, sizeof(hdr), desk->reply);
+	assert_string_equal(refused->text, "16 B; right would be a header of 16 B with the size of the message");
+	hdr.magic = SWM_MAGIC;
 	hdr.size = 8;
 	answer_request(&desk->leaf, &hdr, sizeof(hdr), desk->reply);
 	assert_string_equal(refused->text, "16 B; right would be a header of 16 B with the size of the message");
@@ -266,8 +298,9 @@ UNIT_TEST(switch_answer)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
 	const struct CMUnitTest tests[] = {
-		TEST(egresses_are_the_lookups), TEST(counters_are_what_ports_sent), TEST(flows_are_sent_in_pages),
-		TEST(what_is_wrong_is_refused), TEST(greetings_name_the_switch),
+		TEST(egresses_are_the_lookups),  TEST(counters_are_what_ports_sent),
+		TEST(flows_are_sent_in_pages),   TEST(what_is_wrong_is_refused),
+		TEST(greetings_name_the_switch), cmocka_unit_test(sprayed_headers_have_no_port),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
