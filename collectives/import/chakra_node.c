@@ -405,7 +405,7 @@ read_ranks(const struct chakra *chakra, const char *place, const char *name, con
 {
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		const json_t *item = json_array_get(list, i);
-		json_int_t rank = json_is_integer(item) ? json_integer_value(item) : -1;
+		json_int_t rank = json_typeof(item) == JSON_INTEGER ? json_integer_value(item) : -1;
 
 		if (rank < 0 || rank >= (json_int_t)chakra->ranks)
 			return err_set(chakra->err, -EINVAL,
@@ -498,7 +498,7 @@ chakra_read_groups(struct chakra *chakra)
 	free(text);
 	if (root == NULL)
 		return err_set(chakra->err, -EINVAL, "%s:%d: %s", path, error.line, error.text);
-	if (!json_is_object(root))
+	if (json_typeof(root) != JSON_OBJECT)
 		rc = err_set(chakra->err, -EINVAL, "%s: {\"GROUP\": [RANK, ...], ...} would be right", path);
 	json_object_foreach(root, name, list) {
 		if (rc == 0 && json_array_size(list) == 0)

@@ -298,9 +298,9 @@ read_key(const struct hpcc_lines *lines, struct hpcc_config *config, struct err 
 	case VALUE_DOWN:
 		return read_down(lines, config, err);
 	case VALUE_NONE:
-		break;
+	default:
+		return 0;
 	}
-	return 0;
 }
 
 static int

@@ -295,8 +295,7 @@ element_begins(void *arg, const char *name, const char **given)
 	struct reader *reader = arg;
 	int rc;
 
-	if (reader->rc != 0)
-		return;
+	assert(reader->rc == 0); /* a parser that is stopped begins no element */
 	if (reader->depth == ARRAY_LEN(elements) || strcmp(name, elements[reader->depth].name) != 0) {
 		rc = err_set(reader->err, -EINVAL, "%s:%d: found <%.64s>; %s would be right", reader->path, line_of(reader),
 			     name,

@@ -322,6 +322,7 @@ run(struct clockwork *clock, uint32_t index)
 		clock->end_ps[index] = later(start_ps, clock->end_ps[clock->links->partner[index]]);
 		break;
 	case PROGRAM_JOIN:
+	default:
 		clock->end_ps[index] = start_ps;
 		break;
 	}
@@ -842,10 +843,9 @@ prove(const struct program *program, const struct coll_schedule *schedule, const
 
 		assert(rank < schedule->ranks && step >= 1 && step <= coll_steps(schedule, rank));
 		op = origins->ops[origins->first[rank] + step - 1];
-		if (op != PROGRAM_NONE)
-			used += (size_t)snprintf(places + used, sizeof(places) - used,
-						 "; rank %" PRIu32 " step %" PRIu32 " is %s", rank, step,
-						 program->describe(program, &program->ops[op].place, place));
+		assert(op != PROGRAM_NONE); /* the proof is of what steps move, and a bundle moves nothing */
+		used += (size_t)snprintf(places + used, sizeof(places) - used, "; rank %" PRIu32 " step %" PRIu32 " is %s",
+					 rank, step, program->describe(program, &program->ops[op].place, place));
 	}
 	rc = rc == -EINVAL ? -EPROTO : rc;
 	if (rc == -E2BIG)

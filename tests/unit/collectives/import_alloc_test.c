@@ -122,6 +122,28 @@ chakra(void **state)
 	unlink(groups_path);
 }
 
+/*
+ * Whichever operation or dependency is the first that its list has no room for: of a collective's steps and ends, of a node
+ * with several dependencies.
+ */
+static void
+lists_grow_anywhere(void **state)
+{
+	const struct import_options options = { .kind = IMPORT_CHAKRA, .path = folder, .elem_bytes = 1 };
+
+	for (uint64_t before = 0; before < 8; before++) {
+		begin(2);
+		for (uint64_t id = 1; id < 50 + before; id++)
+			compute(0, id, 5, id > 2 ? (uint64_t[]){ id - 1, id - 2 } : NULL, id > 2 ? 1 + before % 2 : 0);
+		for (uint32_t rank = 0; rank < 2; rank++)
+			for (uint64_t id = 0; id < 6; id++)
+				collective(rank, 100 + id, 0, 900, NULL, (uint64_t[]){ 99 + id }, id != 0);
+		write_traces();
+		each_refusal_is_reported(&options);
+	}
+	remove_traces();
+}
+
 static int
 import_hpcc(const void *input, FILE *to, struct err *err)
 {
@@ -148,9 +170,8 @@ hpcc(void **state)
 UNIT_TEST(import_alloc)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(goal),
-		cmocka_unit_test(msccl),
-		cmocka_unit_test(chakra),
+		cmocka_unit_test(goal),   cmocka_unit_test(msccl),
+		cmocka_unit_test(chakra), cmocka_unit_test(lists_grow_anywhere),
 		cmocka_unit_test(hpcc),
 	};
 

@@ -344,6 +344,7 @@ files_of_groups_are_checked(void **state)
 		{ "{ \"a\": [0, 1, 2, 0] }", "group \"a\" of 4 ranks; the trace has 3" },
 		{ "{ \"nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn\": [0] }",
 		  "of 1 ranks; the trace has 3" },
+		{ "{ \"a\": [0, \"1\"] }", "group \"a\": member 2 is no rank of the trace, 0 to 2" },
 		{ "{ \"a\": [0, 3] }", "group \"a\": member 2 is no rank of the trace, 0 to 2" },
 		{ "{ \"a\": [-1] }", "member 1 is no rank" },
 		{ "{ \"a\": [\"0\"] }", "member 1 is no rank" },
@@ -390,6 +391,7 @@ inputs_define_groups(void **state)
 		{ { "[{\"pg_name\": \"a\", \"ranks\": [7]}, {\"pg_name\": \"b\", \"ranks\": [8]}]", "" },
 		  "group \"a\": member 1 is no rank" },
 		{ { "[{\"pg_name\": 5, \"ranks\": [0, 1]}, {\"pg_name\": \"a\"}]", "no list" }, "whose ranks are neither" },
+		{ { "[{\"ranks\": [0, 1]}]", "" }, "whose ranks are neither" }, /* of no name */
 		{ { "[{ without an end", "[{ broken }]" }, "whose ranks are neither" },
 	};
 
@@ -413,6 +415,28 @@ inputs_define_groups(void **state)
 		if ((s != NULL) != (cases[i].why == NULL) || (s == NULL && strstr(err.text, cases[i].why) == NULL))
 			fail_msg("case %zu: %s", i, err.text);
 		coll_schedule_destroy(s);
+	}
+}
+
+/* One attribute's bytes, where it means something. */
+static void
+an_attribute_has_a_limit(void **state)
+{
+	static char name[5000];
+
+	memset(name, 'a', sizeof(name) - 1);
+	for (int longer = 0; longer < 2; longer++) {
+		struct coll_schedule *s;
+		struct err err = { 0 };
+
+		name[4000] = longer ? 'a' : '\0';
+		begin(2);
+		for (uint32_t rank = 0; rank < 2; rank++)
+			collective(rank, 1, 0, 100, name, NULL, 0);
+		s = import(NULL, &err);
+		assert_null(s);
+		if (strstr(err.text, longer ? "one of more than 4096 B" : "names have less than 64 bytes") == NULL)
+			fail_msg("%s", err.text);
 	}
 }
 
@@ -516,6 +540,7 @@ UNIT_TEST(import_chakra_bad)
 		cmocka_unit_test(names_of_groups_are_checked),
 		cmocka_unit_test(files_of_groups_are_checked),
 		cmocka_unit_test(inputs_define_groups),
+		cmocka_unit_test(an_attribute_has_a_limit),
 		cmocka_unit_test(files_of_a_trace_are_checked),
 		cmocka_unit_test(ranks_have_a_limit),
 	};

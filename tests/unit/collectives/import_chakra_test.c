@@ -245,7 +245,7 @@ some_collectives_move_nothing(void **state)
 	begin(2);
 	for (uint32_t rank = 0; rank < 2; rank++) {
 		struct bytes message = node(1, COLL, NULL, 0), start = node(2, COLL, DEPS(1)),
-			     text = node(3, COLL, DEPS(2));
+			     text = node(3, COLL, DEPS(2)), sized;
 
 		put_attribute(&message, "comm_type", 9, 9);
 		end_node(rank, &message);
@@ -256,12 +256,19 @@ some_collectives_move_nothing(void **state)
 		put_attribute(&text, "num_ops", 9, 5);
 		end_node(rank, &text);
 		compute(rank, 4, 0, DEPS(3));
+		sized = node(6, COLL, DEPS(4)); /* one that a processor carries out has a size, and is one */
+		put_attribute(&sized, "is_cpu_op", 27, 1);
+		put_attribute(&sized, "comm_type", 9, 0);
+		put_attribute(&sized, "comm_size", 13, 100);
+		end_node(rank, &sized);
 		if (rank == 0)
 			collective(rank, 5, 0, 100, "alone", NULL, 0);
 	}
 	s = must(path);
 	for (uint32_t rank = 0; rank < 2; rank++) {
-		assert_int_equal(coll_steps(s, rank), 3); /* two messages of one element, a computation */
+		/* Two messages of one element, a computation, and two messages of half of 100 B. */
+		assert_int_equal(coll_steps(s, rank), 5);
+		assert_int_equal(coll_step_at(s, rank, 5)->count_elems, 50);
 		assert_int_equal(coll_step_at(s, rank, 1)->count_elems, 1);
 		assert_int_equal(coll_step_at(s, rank, 3)->compute_ps, 3 * PS_PER_US);
 		assert_true(waits_for(s, rank, 3, rank, 2));

@@ -325,15 +325,68 @@ limits_are_named(void **state)
 	program_fini(&program);
 }
 
+/* Four computations at once, a join of them, and another: as many steps as that are to be waited for, and no more. */
+static void
+sets_have_limits(void **state)
+{
+	static const char *const files[] = { "f" };
+	static const struct {
+		uint32_t max_sets;
+		uint64_t max_copies;
+		const char *why;
+	} cases[] = {
+		{ 8, 100, NULL },
+		{ 3, 100, "f:4: more than 3 steps that operations wait for" },
+		{ 8, 7, "f:5: more than 8 steps that operations wait for" },
+		{ 7, 100, "f:5: more than 7 steps that operations wait for" },
+	};
+	const struct coll_params params = { .op = COLL_CUSTOM, .algorithm = COLL_FILE, .ranks = 2, .count_elems = 1 };
+	const struct coll_layout layout = { .out_elems = 1, .scratch_elems = 2, .memory_elems = 2 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct coll_schedule *schedule;
+		struct program program;
+		struct err err = { 0 };
+
+		program_init(&program, 0, 2, 1, files, describe);
+		program.max_sets = cases[i].max_sets;
+		program.max_copies = cases[i].max_copies;
+		for (uint32_t op = 0; op < 6; op++)
+			program_add(&program,
+				    &(struct program_op){ .kind = op < 4 ? PROGRAM_LOCAL : PROGRAM_JOIN,
+							  .lane = op,
+							  .compute_ps = 1000,
+							  .place = { 0, op, 0 } },
+				    &err);
+		for (uint32_t wait = 0; wait < 8; wait++)
+			assert_int_equal(program_wait(&program, 4 + wait / 4, wait % 4, false, &err), 0);
+		schedule = program_schedule(&program, &params, &layout, &err);
+		if ((schedule != NULL) != (cases[i].why == NULL))
+			fail_msg("case %zu: \"%s\"", i, err.text);
+		if (schedule == NULL)
+			assert_string_equal(err.text, cases[i].why);
+		coll_schedule_destroy(schedule);
+		program_fini(&program);
+	}
+}
+
 UNIT_TEST(import_goal)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_send_waits_for_what_it_requires), cmocka_unit_test(a_receive_alone_delays_none),
-		cmocka_unit_test(a_join_of_no_length_is_no_step),    cmocka_unit_test(irequires_waits_for_the_start),
-		cmocka_unit_test(a_cpu_takes_what_is_ready),         cmocka_unit_test(a_thousand_receives_are_one_set),
-		cmocka_unit_test(what_cannot_be_is_refused),         cmocka_unit_test(spelling_is_free),
-		cmocka_unit_test(a_byte_of_zero_is_no_text),         cmocka_unit_test(files_are_opened_with_care),
-		cmocka_unit_test(channels_and_times_have_limits),    cmocka_unit_test(limits_are_named),
+		cmocka_unit_test(a_send_waits_for_what_it_requires),
+		cmocka_unit_test(a_receive_alone_delays_none),
+		cmocka_unit_test(a_join_of_no_length_is_no_step),
+		cmocka_unit_test(irequires_waits_for_the_start),
+		cmocka_unit_test(a_cpu_takes_what_is_ready),
+		cmocka_unit_test(a_thousand_receives_are_one_set),
+		cmocka_unit_test(what_cannot_be_is_refused),
+		cmocka_unit_test(spelling_is_free),
+		cmocka_unit_test(a_byte_of_zero_is_no_text),
+		cmocka_unit_test(files_are_opened_with_care),
+		cmocka_unit_test(channels_and_times_have_limits),
+		cmocka_unit_test(limits_are_named),
+		cmocka_unit_test(sets_have_limits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

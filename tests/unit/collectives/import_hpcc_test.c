@@ -120,6 +120,9 @@ static const struct {
 	{ "U_TARGET 0.001\n", NULL, NULL, "0.01 to 1 would be right" },
 	{ "U_TARGET 0.5x\n", NULL, NULL, "a number would be right" },
 	{ "U_TARGET x\n", NULL, NULL, "a number would be right" },
+#define EIGHT " a a a a a a a a"
+	{ "U_TARGET x" EIGHT EIGHT EIGHT EIGHT EIGHT EIGHT EIGHT EIGHT "\n", NULL, NULL,
+	  "found \"x\"; a number would be right" },
 	{ "HAS_WIN 0.5\n", NULL, NULL, "a whole number would be right" },
 	{ "RATE_AI\n", NULL, NULL, "found \"\"; a rate, as 50Mb/s," },
 	{ "RATE_AI 11111111111111111111111111111111111111111111111111111111111111111111111111111111b/s\n", NULL, NULL,

@@ -537,10 +537,46 @@ a_size_beyond_its_range_is_taken(void **state)
 	}
 }
 
+#define MOVE(s, type, src, srcoff, dst, dstoff, depid, deps, has)                                                          \
+	"<step s=\"" s "\" type=\"" type "\" srcbuf=\"" src "\" srcoff=\"" srcoff "\" dstbuf=\"" dst "\" dstoff=\"" dstoff \
+	"\" cnt=\"1\" depid=\"" depid "\" deps=\"" deps "\" hasdep=\"" has "\"/>"
+#define ADDER(id, peer)                                                                                                    \
+	"<gpu id=\"" id "\" i_chunks=\"3\" o_chunks=\"3\" s_chunks=\"1\"><tb id=\"0\" send=\"" peer                        \
+	"\" recv=\"-1\" chan=\"0\">" MOVE("0", "s", "i", "0", "s", "0", "-1", "-1", "0") MOVE("1", "s", "i", "1", "s",     \
+											      "0", "-1", "-1", "0")        \
+		MOVE("2", "s", "i", "2", "o", "2", "-1", "-1",                                                             \
+		     "0") "</tb><tb id=\"1\" send=\"-1\" recv=\"" peer                                                     \
+			  "\" chan=\"0\">" MOVE("0", "r", "i", "0", "s", "0", "-1", "-1", "0")                             \
+				  MOVE("1", "cpy", "i", "0", "o", "0", "-1", "-1", "0")                                    \
+					  MOVE("2", "re", "s", "0", "o", "0", "-1", "-1", "0")                             \
+						  MOVE("3", "r", "i", "1", "s", "0", "-1", "-1", "0")                      \
+							  MOVE("4", "cpy", "i", "1", "o", "1", "-1", "-1", "0")            \
+								  MOVE("5", "re", "s", "0", "o", "1", "-1", "-1", "0")     \
+									  MOVE("6", "rrc", "i", "2", "o", "2", "-1", "-1", \
+									       "0") "</tb></gpu>"
+
+/*
+ * Two messages go to one place, which only places for early ones make right; a third is added to what is elsewhere than its
+ * sum: that all is the AllReduce which it says it is was proven.
+ */
+static void
+early_messages_are_added_elsewhere(void **state)
+{
+	struct coll_schedule *s = must_import(IMPORT_MSCCL,
+					      "<algo name=\"a\" nchunksperloop=\"3\" ngpus=\"2\" coll=\"allreduce\" "
+					      "inplace=\"0\">" ADDER("0", "1") ADDER("1", "0") "</algo>",
+					      30, 0);
+
+	(void)state;
+	assert_int_equal(s->op, COLL_ALLREDUCE);
+	coll_schedule_destroy(s);
+}
+
 UNIT_TEST(import_msccl)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_ring_is_the_ring),
+		cmocka_unit_test(early_messages_are_added_elsewhere),
 		cmocka_unit_test(adding_takes_time),
 		cmocka_unit_test(an_allgather_is_in_its_own_block),
 		cmocka_unit_test(dependencies_go_across_thread_blocks),

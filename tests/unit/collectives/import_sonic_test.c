@@ -6,7 +6,7 @@
 #include "collectives/import/sonic_config.h"
 #include "common/array.h"
 #include "tests/unit/alloc.h"
-#include "tests/unit/collectives/import_rig.h"
+#include "tests/unit/collectives/sonic_rig.h"
 #include "tests/unit/unit.h"
 
 #define PORTS                                                                                                              \
@@ -32,11 +32,6 @@
 #define ONE_PROFILE                                                                                                        \
 	"\"BUFFER_POOL\": {\"i\": {\"type\": \"ingress\", \"mode\": \"dynamic\", \"size\": 9}}, \"BUFFER_PROFILE\": "      \
 	"{\"p\": {\"pool\": \"i\", \"size\": 0, "
-#define SWITCH(name, speed, status, peer, port, length)                                                                    \
-	"{\"DEVICE_METADATA\": {\"localhost\": {\"hostname\": \"" name "\"}}, "                                            \
-	"\"PORT\": {\"E0\": {\"speed\": " speed ", \"admin_status\": \"" status "\"}}, "                                   \
-	"\"DEVICE_NEIGHBOR\": {\"E0\": {\"name\": \"" peer "\", \"port\": \"" port "\"}}, "                                \
-	"\"CABLE_LENGTH\": {\"AZURE\": {\"E0\": \"" length "\"}}}"
 
 /* @return the scenario of a file, and of rows or another switch (NULL: none); NULL with err set */
 static char *
@@ -64,13 +59,6 @@ run(const char *text, const char *ini, uint32_t dscp, struct err *err)
 	free(out);
 	assert_true(err->text[0] != '\0');
 	return NULL;
-}
-
-static void
-has(const char *text, const char *part)
-{
-	if (strstr(text, part) == NULL)
-		fail_msg("no %s in\n%s", part, text);
 }
 
 static void
@@ -744,35 +732,6 @@ ports_differ_in_their_queues(void **state)
 	has(text, "names = [ \"l0:1\" ];\n    mtu = 1500;\n  }");
 	has(text, "names = [ \"l0:3\", \"l0:5\" ];\n    mtu = 1500;\n    buffer_pg");
 	free(text);
-}
-
-/* Files of many switches. @return as run() */
-static char *
-run_many(const char *const *texts, size_t count, struct err *err)
-{
-	char(*paths)[256] = calloc(count, sizeof(*paths)), *out = NULL, name[32];
-	const char **files = calloc(count, sizeof(*files));
-	const struct sonic_files sonic = { .paths = files, .count = count, .dscp = SONIC_DSCP };
-	size_t length;
-	FILE *to = open_memstream(&out, &length);
-	int rc;
-
-	assert_true(paths != NULL && files != NULL && to != NULL);
-	for (size_t i = 0; i < count; i++) {
-		snprintf(name, sizeof(name), "many-%zu.json", i);
-		snprintf(paths[i], sizeof(paths[i]), "%s", write_file(name, texts[i], strlen(texts[i])));
-		files[i] = paths[i];
-	}
-	rc = sonic_import(&sonic, to, err);
-	assert_int_equal(fclose(to), 0);
-	for (size_t i = 0; i < count; i++)
-		unlink(paths[i]);
-	free(paths);
-	free(files);
-	if (rc == 0)
-		return out;
-	free(out);
-	return NULL;
 }
 
 /* A switch of ports from..to, to a neighbor each; neighbor: printf's format of the port's number, or NULL: none. */
