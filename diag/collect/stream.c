@@ -15,7 +15,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -39,21 +38,22 @@ const void *
 source_map(const char *path, size_t *size_bytes, struct err *err)
 {
 	int fd = source_open_file(path, err);
-	struct stat status;
 	void *data = MAP_FAILED;
+	off_t end;
 
 	if (fd < 0) {
 		errno = -fd;
 		return NULL;
 	}
-	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0)
-		data = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	end = lseek(fd, 0, SEEK_END);
+	if (end > 0)
+		data = mmap(NULL, (size_t)end, PROT_READ, MAP_PRIVATE, fd, 0);
 	else
 		errno = EINVAL;
 	if (data == MAP_FAILED)
 		err_set(err, -errno, "%s: it must be a file that can be read more than once: %s", path, strerror(errno));
 	close(fd);
-	*size_bytes = (size_t)status.st_size;
+	*size_bytes = (size_t)end;
 	return data != MAP_FAILED ? data : NULL;
 }
 
@@ -120,9 +120,7 @@ source_accept(const char *address, sigset_t *before, struct err *err)
 	if (colon == NULL)
 		listener = own.fd;
 	wait_for_peer(listener, before);
-	do
-		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-	while (fd < 0 && errno == EINTR);
+	fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC); /* which does not wait */
 	if (fd < 0)
 		fd = err_set(err, -errno, "%s: accept: %s", address, strerror(errno));
 	if (colon == NULL)

@@ -286,6 +286,7 @@ controller_destroy(struct controller *controller)
 
 struct registry {
 	sqlite3 *db;
+	bool in_memory;
 	sqlite3_stmt *put, *find;
 };
 
@@ -305,11 +306,11 @@ static const char find_rnic[] = "SELECT nic, tor, gid, qpn FROM rnics WHERE ip =
 static int
 failed(struct registry *registry, struct err *err)
 {
-	const char *path = sqlite3_db_filename(registry->db, "main");
+	const char *name = registry->in_memory ? "the registry" : sqlite3_db_filename(registry->db, "main");
 	bool is_full = sqlite3_errcode(registry->db) == SQLITE_FULL;
 
-	return err_set(err, -EIO, "%s: %s%s", path != NULL && path[0] != '\0' ? path : "the registry",
-		       sqlite3_errmsg(registry->db), is_full ? "; make room: who was refused asks again" : "");
+	return err_set(err, -EIO, "%s: %s%s", name, sqlite3_errmsg(registry->db),
+		       is_full ? "; make room: who was refused asks again" : "");
 }
 
 /* ---- opening ---- */
@@ -381,6 +382,7 @@ registry_open(const char *path, struct registry **out, struct err *err)
 
 	if (registry == NULL)
 		return err_set(err, -ENOMEM, "out of memory for the registry");
+	registry->in_memory = strcmp(path, REGISTRY_IN_MEMORY) == 0;
 	if (sqlite3_open(path, &registry->db) == SQLITE_OK)
 		rc = set_up(registry, path, err);
 	else

@@ -27,6 +27,7 @@
 #include "tests/unit/alloc.h"
 #include "tests/unit/diag/collect_rig.h"
 #include "tests/unit/diag/records.h"
+#include "tests/unit/refused_call.h"
 #include "tests/unit/unit.h"
 
 static void
@@ -565,6 +566,113 @@ test_connections(void **state)
 	sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
+struct accepting {
+	uint16_t port;
+	int rc;
+	struct err err;
+};
+
+static void
+accept_one(void *arg)
+{
+	struct accepting *a = arg;
+	struct peer peer = { .tcp_port = a->port };
+	char address[32];
+	sigset_t before;
+
+	snprintf(address, sizeof(address), "127.0.0.1:%u", a->port);
+	pthread_create(&peer.thread, NULL, connect_soon, &peer);
+	a->rc = source_accept(address, &before, &a->err);
+	pthread_cancel(peer.thread);
+	pthread_join(peer.thread, NULL);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	if (a->rc >= 0)
+		close(a->rc);
+	if (peer.fd >= 0)
+		close(peer.fd);
+}
+
+/* What the system refuses has its words, and the address; without ppoll() the call itself waits. */
+static void
+test_refused_connections(void **state)
+{
+	static const struct {
+		long number;
+		int error;
+		const char *what;
+	} cases[] = {
+		{ SYS_listen, EADDRINUSE, "listen: " },
+		{ SYS_accept4, EMFILE, "accept: " },
+		{ SYS_ppoll, ENOMEM, NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct accepting a = { .port = free_port() };
+
+		WITHOUT_CALL(cases[i].number, cases[i].error, accept_one, &a);
+		if (cases[i].what == NULL) {
+			assert_true(a.rc >= 0);
+			continue;
+		}
+		assert_int_equal(a.rc, -cases[i].error);
+		assert_non_null(strstr(a.err.text, cases[i].what));
+		assert_non_null(strstr(a.err.text, "127.0.0.1:"));
+		assert_non_null(strstr(a.err.text, strerror(cases[i].error)));
+	}
+}
+
+static void
+accept_without_socket(void *arg)
+{
+	struct accepting *a = arg;
+	sigset_t before;
+
+	a->rc = source_accept("127.0.0.1:1", &before, &a->err);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+static void
+test_no_socket(void **state)
+{
+	struct accepting a = { 0 };
+
+	(void)state;
+	WITHOUT_CALL(SYS_socket, EMFILE, accept_without_socket, &a);
+	assert_int_equal(a.rc, -EMFILE);
+	assert_non_null(strstr(a.err.text, "127.0.0.1:1: socket: "));
+}
+
+/* A line a read: bytes so far, when they were read, when they had been taken. */
+static void
+test_arrivals(void **state)
+{
+	unsigned long long bytes = 0, read_ns = 0, taken_ns = 0;
+	int fd = memfd_create("stream", 0);
+	struct err err = { 0 };
+	struct evidence ev;
+	struct records r;
+	char *text = NULL;
+	size_t length;
+	FILE *to = open_memstream(&text, &length);
+
+	(void)state;
+	two_hosts(&r);
+	records_end(&r, REC_END_COMPLETE, 20 * PS_PER_MS);
+	assert_int_equal(write(fd, r.data, r.used_bytes), r.used_bytes);
+	lseek(fd, 0, SEEK_SET);
+	evidence_init(&ev);
+	assert_int_equal(stream_read_fd(fd, &ev, to, &err), 0);
+	assert_int_equal(fclose(to), 0);
+	assert_int_equal(sscanf(text, "%llu,%llu,%llu\n", &bytes, &read_ns, &taken_ns), 3);
+	assert_int_equal(bytes, r.used_bytes);
+	assert_true(taken_ns >= read_ns && read_ns > 0);
+	evidence_fini(&ev);
+	records_fini(&r);
+	free(text);
+	close(fd);
+}
+
 struct late_stream {
 	struct peer peer;
 	const struct records *records;
@@ -630,21 +738,15 @@ test_interrupted(void **state)
 UNIT_TEST(stream)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_any_portions),
-		cmocka_unit_test(test_stream_header),
-		cmocka_unit_test(test_frames),
-		cmocka_unit_test(test_bad_frames),
-		cmocka_unit_test(test_frames_behind_the_end),
-		cmocka_unit_test(test_interrupted),
-		cmocka_unit_test(test_reset_connections),
-		cmocka_unit_test(test_bad_records),
-		cmocka_unit_test(test_bad_headers),
-		cmocka_unit_test(test_bad_reports),
-		cmocka_unit_test(test_truncated),
-		cmocka_unit_test(test_without_memory),
-		cmocka_unit_test(test_descriptors),
-		cmocka_unit_test(test_mapped_files),
-		cmocka_unit_test(test_connections),
+		cmocka_unit_test(test_any_portions),   cmocka_unit_test(test_refused_connections),
+		cmocka_unit_test(test_no_socket),      cmocka_unit_test(test_arrivals),
+		cmocka_unit_test(test_stream_header),  cmocka_unit_test(test_frames),
+		cmocka_unit_test(test_bad_frames),     cmocka_unit_test(test_frames_behind_the_end),
+		cmocka_unit_test(test_interrupted),    cmocka_unit_test(test_reset_connections),
+		cmocka_unit_test(test_bad_records),    cmocka_unit_test(test_bad_headers),
+		cmocka_unit_test(test_bad_reports),    cmocka_unit_test(test_truncated),
+		cmocka_unit_test(test_without_memory), cmocka_unit_test(test_descriptors),
+		cmocka_unit_test(test_mapped_files),   cmocka_unit_test(test_connections),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

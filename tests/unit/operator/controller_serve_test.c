@@ -12,6 +12,7 @@
 #include "operator/controller/controller.h"
 #include "tests/unit/alloc.h"
 #include "tests/unit/operator/controller_rig.h"
+#include "tests/unit/refused_call.h"
 #include "tests/unit/unit.h"
 
 static volatile int over;
@@ -318,6 +319,49 @@ agents_that_leave_or_take_nothing_are_counted(void **state)
 	assert_int_equal(script.counts.malformed, 0);
 }
 
+/* A connection with nothing to read, whatever poll() said of it, stays one. */
+static void
+nothing_to_read_steps(struct script *s, uint32_t round)
+{
+	if (round == 0) {
+		s->fds[0] = dial();
+		assert_int_equal(write(s->fds[0], "x", 1), 1);
+	}
+	s->over = round == 5;
+}
+
+static void
+serve_script(void *arg)
+{
+	struct err err = { "" };
+
+	*(int *)arg = serve(&script.config, &script.counts, &err);
+}
+
+static void
+nothing_to_read_is_no_end(void **state)
+{
+	struct unix_listener listener;
+	struct err err = { "" };
+	struct rig *rig = *state;
+	int rc = -1;
+
+	script = (struct script){ .rig = rig, .step = nothing_to_read_steps };
+	assert_int_equal(unix_listen(&listener, rig->socket, &err), 0);
+	assert_int_equal(listen(listener.fd, SOMAXCONN), 0);
+	script.config = (struct serve_config){ .controller = rig->controller,
+					       .listener = listener.fd,
+					       .now_ps = at_begin,
+					       .idle_limit_ms = 10000,
+					       .is_over = play };
+	WITHOUT_CALL(SYS_recvfrom, EAGAIN, serve_script, &rc);
+	unix_listener_close(&listener);
+	assert_int_equal(rc, 0);
+	assert_int_equal(script.counts.peers, 1);
+	assert_int_equal(script.counts.gave_up, 0);
+	close(script.fds[0]);
+}
+
 static void
 without_memory_steps(struct script *s, uint32_t round)
 {
@@ -486,6 +530,7 @@ UNIT_TEST(controller_serve)
 		cmocka_unit_test_setup_teardown(one_agent_too_many_is_turned_away, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_slow_reader_gets_all_replies, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(agents_that_leave_or_take_nothing_are_counted, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(nothing_to_read_is_no_end, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(without_memory_connections_are_given_up, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(large_replies_are_sent_in_parts, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_signal_is_no_end_and_an_error_is, set_up, tear_down),

@@ -16,6 +16,7 @@
 #include "common/prng.h"
 #include "rxe-hosts/guest/frame.h"
 #include "tests/unit/alloc.h"
+#include "tests/unit/refused_call.h"
 #include "tests/unit/unit.h"
 
 #define FRAMES 400
@@ -203,6 +204,48 @@ errors_are_reported(void **state)
 	frame_out_fini(&out);
 }
 
+static int filled, flushed;
+
+static void
+fill_once(void *arg)
+{
+	filled = frame_fill(&in, *(const int *)arg);
+}
+
+static struct frame_out queued;
+
+static void
+flush_once(void *arg)
+{
+	flushed = frame_flush(&queued, *(const int *)arg);
+}
+
+/* A signal ends no stream: what waits goes later. */
+static void
+interruptions_are_no_ends(void **state)
+{
+	struct guest_frame frame;
+	const uint8_t *payload;
+	int ends[2];
+
+	(void)state;
+	open_pair(ends);
+	assert_int_equal(frame_put(&queued, GUEST_STDOUT, 1, "abc", 3), 0);
+	WITHOUT_CALL(SYS_write, EINTR, flush_once, &ends[0]);
+	assert_int_equal(flushed, 0);
+	assert_int_equal(frame_pending(&queued), sizeof(frame) + 3);
+	assert_int_equal(frame_flush(&queued, ends[0]), 0);
+	WITHOUT_CALL(SYS_read, EINTR, fill_once, &ends[1]);
+	assert_int_equal(filled, 1);
+	assert_int_equal(frame_next(&in, &frame, &payload), 0);
+	assert_int_equal(frame_fill(&in, ends[1]), 1);
+	assert_int_equal(frame_next(&in, &frame, &payload), 1);
+	assert_memory_equal(payload, "abc", 3);
+	frame_out_fini(&queued);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 UNIT_TEST(guest_frame)
 {
 	const struct CMUnitTest tests[] = {
@@ -212,6 +255,7 @@ UNIT_TEST(guest_frame)
 		cmocka_unit_test_setup(a_frame_too_large_is_noticed, setup),
 		cmocka_unit_test_setup(noise_stays_inside, setup),
 		cmocka_unit_test_setup(errors_are_reported, setup),
+		cmocka_unit_test_setup(interruptions_are_no_ends, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
