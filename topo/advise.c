@@ -226,7 +226,6 @@ search_ports(struct search *s, uint32_t f)
 
 		flow.sport = (uint16_t)(ADVISE_FIRST_PORT + (first + i) % (LAST_PORT - ADVISE_FIRST_PORT + 1));
 		bond_place(s->routing, &flow);
-		memset(&s->path, 0, sizeof(s->path));
 		if (route_flow_path(s->routing, &flow, false, &s->path) != 0 || !is_usable(s, &s->path))
 			continue;
 		cost = cost_of_path(s, &s->path);

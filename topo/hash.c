@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "topo/hash.h"
 
+#include <endian.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "common/ipv6.h"
 #include "common/prng.h"
@@ -10,20 +12,16 @@
 #define FIRST_DYNAMIC_PORT 49152 /* RFC 6335, section 6 */
 #define CRC16_POLYNOMIAL 0x1021  /* ITU-T V.41 */
 
-/* What is hashed: addresses, protocol, ports, label. */
-struct hashed {
-	uint8_t bytes[2 * IPV6_ADDR_BYTES + 9];
-	size_t protocol_at, count;
-};
+_Static_assert(ROUTE_FIELDS_BYTES == 2 * IPV6_ADDR_BYTES + 9, "addresses, protocol, ports, label");
 
 static uint32_t
-hash_crc32c(const struct hashed *of, uint32_t seed)
+hash_crc32c(const struct route_fields *of, uint32_t seed)
 {
-	return (uint32_t)prng_mix((uint64_t)seed << 32 | crc32c(of->bytes, of->count));
+	return (uint32_t)prng_mix((uint64_t)seed << 32 | of->crc);
 }
 
 static uint32_t
-hash_crc16(const struct hashed *of, uint32_t seed)
+hash_crc16(const struct route_fields *of, uint32_t seed)
 {
 	uint16_t crc = (uint16_t)seed;
 
@@ -37,7 +35,7 @@ hash_crc16(const struct hashed *of, uint32_t seed)
 
 /* The lowest bits differ most among ports and addresses: they move to the top, which chooses. */
 static uint32_t
-hash_xor(const struct hashed *of, uint32_t seed)
+hash_xor(const struct route_fields *of, uint32_t seed)
 {
 	uint16_t fold = (uint16_t)(seed ^ of->bytes[of->protocol_at]);
 	uint32_t hash = 0;
@@ -49,24 +47,26 @@ hash_xor(const struct hashed *of, uint32_t seed)
 	return hash;
 }
 
-static uint32_t (*const functions[ROUTE_HASH_FUNCTIONS])(const struct hashed *of, uint32_t seed) = {
+static uint32_t (*const functions[ROUTE_HASH_FUNCTIONS])(const struct route_fields *of, uint32_t seed) = {
 	[ROUTE_HASH_CRC32C] = hash_crc32c,
 	[ROUTE_HASH_CRC16] = hash_crc16,
 	[ROUTE_HASH_XOR] = hash_xor,
 };
 
 static void
-put(struct hashed *to, uint32_t value, size_t bytes)
+put(struct route_fields *to, const void *bytes, uint8_t count)
 {
-	while (bytes-- != 0)
-		to->bytes[to->count++] = (uint8_t)(value >> 8 * bytes);
+	memcpy(&to->bytes[to->count], bytes, count);
+	to->count += count;
 }
 
 static void
-put_address(struct hashed *to, uint32_t ip, bool ipv6)
+put_address(struct route_fields *to, uint32_t ip, bool ipv6)
 {
+	uint32_t be = htobe32(ip);
+
 	if (!ipv6) {
-		put(to, ip, sizeof(ip));
+		put(to, &be, sizeof(be));
 		return;
 	}
 	ipv6_of(&to->bytes[to->count], ip);
@@ -74,40 +74,59 @@ put_address(struct hashed *to, uint32_t ip, bool ipv6)
 }
 
 /* A 5-tuple as it stands in the headers. @param left_out  enum route_field bits: 0 in their place */
-static struct hashed
+static struct route_fields
 fields_of(const struct route_tuple *tuple, bool ipv6, uint8_t left_out)
 {
-	struct hashed of = { .count = 0 };
+	const uint16_t ports[] = { htobe16(left_out & ROUTE_SPORT ? 0 : tuple->sport),
+				   htobe16(left_out & ROUTE_DPORT ? 0 : tuple->dport) };
+	struct route_fields of = { .count = 0 };
+	uint32_t label;
 
 	put_address(&of, left_out & ROUTE_SRC ? 0 : tuple->src_ip, ipv6);
 	put_address(&of, left_out & ROUTE_DST ? 0 : tuple->dst_ip, ipv6);
 	of.protocol_at = of.count;
-	put(&of, PROTOCOL_UDP, 1);
-	put(&of, left_out & ROUTE_SPORT ? 0 : tuple->sport, sizeof(tuple->sport));
-	put(&of, left_out & ROUTE_DPORT ? 0 : tuple->dport, sizeof(tuple->dport));
-	if (ipv6)
-		put(&of, left_out & ROUTE_LABEL ? 0 : ipv6_flow_label(tuple->src_ip, tuple->dst_ip, tuple->sport),
-		    sizeof(uint32_t));
+	of.bytes[of.count++] = PROTOCOL_UDP;
+	put(&of, ports, sizeof(ports));
+	if (!ipv6)
+		return of;
+	label = htobe32(left_out & ROUTE_LABEL ? 0 : ipv6_flow_label(tuple->src_ip, tuple->dst_ip, tuple->sport));
+	put(&of, &label, sizeof(label));
 	return of;
 }
 
 struct route_tuple
 route_vxlan(const struct route_tuple *inner, uint8_t bits)
 {
-	const struct hashed of = fields_of(inner, false, 0);
+	const struct route_fields of = fields_of(inner, false, 0);
 	uint64_t hash = prng_mix(crc32c(of.bytes, of.count)) >> 32;
 
 	return (struct route_tuple){ inner->src_ip, inner->dst_ip, (uint16_t)(FIRST_DYNAMIC_PORT + (hash << bits >> 32)),
 				     ROUTE_VXLAN_PORT };
 }
 
+struct route_fields
+route_fields(const struct route_hashing *hashing, const struct route_tuple *tuple)
+{
+	const struct route_tuple outer = hashing->vxlan ? route_vxlan(tuple, hashing->entropy_bits) : *tuple;
+	struct route_fields of = fields_of(&outer, hashing->ipv6 && !hashing->vxlan, hashing->left_out);
+
+	of.function = hashing->function;
+	of.crc = of.function == ROUTE_HASH_CRC32C ? crc32c(of.bytes, of.count) : 0;
+	return of;
+}
+
+uint32_t
+route_fields_hash(const struct route_fields *fields, uint32_t switch_seed)
+{
+	return functions[fields->function](fields, switch_seed);
+}
+
 uint32_t
 route_hash(const struct route_hashing *hashing, const struct route_tuple *tuple, uint32_t switch_seed)
 {
-	const struct route_tuple outer = hashing->vxlan ? route_vxlan(tuple, hashing->entropy_bits) : *tuple;
-	const struct hashed of = fields_of(&outer, hashing->ipv6 && !hashing->vxlan, hashing->left_out);
+	const struct route_fields fields = route_fields(hashing, tuple);
 
-	return functions[hashing->function](&of, switch_seed);
+	return route_fields_hash(&fields, switch_seed);
 }
 
 uint32_t
@@ -128,6 +147,21 @@ static uint32_t
 crc32c_byte(uint32_t crc, uint8_t byte)
 {
 	return __builtin_ia32_crc32qi(crc, byte);
+}
+
+/* Eight bytes at once, of as many as there are. @return how many bytes */
+static size_t
+crc32c_words(uint32_t *crc, const uint8_t *bytes, size_t size_bytes)
+{
+	size_t done = 0;
+
+	for (; size_bytes - done >= sizeof(uint64_t); done += sizeof(uint64_t)) {
+		uint64_t word;
+
+		memcpy(&word, &bytes[done], sizeof(word));
+		*crc = (uint32_t)__builtin_ia32_crc32di(*crc, word);
+	}
+	return done;
 }
 #else
 /* Reflected polynomial 0x82f63b78, one entry a byte. */
@@ -168,6 +202,12 @@ crc32c_byte(uint32_t crc, uint8_t byte)
 {
 	return table[(crc ^ byte) & 0xff] ^ crc >> 8;
 }
+
+static size_t
+crc32c_words(uint32_t *crc, const uint8_t *bytes, size_t size_bytes)
+{
+	return 0; /* byte by byte */
+}
 #endif
 
 uint32_t
@@ -176,7 +216,7 @@ crc32c(const void *data, size_t size_bytes)
 	const uint8_t *bytes = data;
 	uint32_t crc = UINT32_MAX;
 
-	for (size_t i = 0; i < size_bytes; i++)
+	for (size_t i = crc32c_words(&crc, bytes, size_bytes); i < size_bytes; i++)
 		crc = crc32c_byte(crc, bytes[i]);
 	return ~crc;
 }

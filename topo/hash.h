@@ -41,6 +41,7 @@ struct route_hashing {
 	bool alike; /* all switches have the same seed: those in a row choose alike, and use only some of their ports */
 };
 
+#define ROUTE_FIELDS_BYTES 41 /* at most: of IPv6 */
 #define ROUTE_VXLAN_PORT 4789 /* RFC 7348, section 5 */
 #define ROUTE_VXLAN_BITS 14   /* of the dynamic ports, from 49152 on, that its section 5 recommends */
 
@@ -67,9 +68,19 @@ route_tuple_of(const struct flow *flow, bool reverse)
 struct route_tuple route_vxlan(const struct route_tuple *inner, uint8_t bits);
 
 /*
- * Over a 5-tuple as it stands in the headers (addresses, protocol UDP, ports, of IPv6 the flow label; network byte
- * order).
+ * A 5-tuple as it stands in the headers (addresses, protocol UDP, ports, of IPv6 the flow label; network byte order), which
+ * all switches on a path hash, each with its own seed.
  */
+struct route_fields {
+	uint8_t bytes[ROUTE_FIELDS_BYTES];
+	uint8_t protocol_at, count; /* of bytes */
+	uint8_t function;           /* enum route_hash_function */
+	uint32_t crc;               /* of bytes, where the function is ROUTE_HASH_CRC32C */
+};
+
+struct route_fields route_fields(const struct route_hashing *hashing, const struct route_tuple *tuple);
+uint32_t route_fields_hash(const struct route_fields *fields, uint32_t switch_seed);
+/* Of a tuple that one switch hashes. */
 uint32_t route_hash(const struct route_hashing *hashing, const struct route_tuple *tuple, uint32_t switch_seed);
 /* The seed of one switch, from the run's. */
 uint32_t route_switch_seed(const struct route_hashing *hashing, uint64_t seed, uint32_t node);

@@ -442,12 +442,19 @@ route_widest_set(const struct route_table *table, uint32_t *span)
 
 /* The path of one flow: choice, path, delay. */
 
-int
-route_choose(const struct routing *routing, uint32_t node, const struct flow *flow, bool reverse,
-	     struct route_choice *choice)
+/* What switches hash of one direction of a flow. */
+static struct route_fields
+hashed_fields(const struct routing *routing, const struct flow *flow, bool reverse)
 {
-	uint32_t switch_seed = route_switch_seed(&routing->hashing, routing->seed, node);
 	const struct route_tuple tuple = route_tuple_of(flow, reverse);
+
+	return route_fields(&routing->hashing, &tuple);
+}
+
+static int
+choose(const struct routing *routing, uint32_t node, const struct flow *flow, bool reverse,
+       const struct route_fields *fields, struct route_choice *choice)
+{
 	const struct route_pin *pin;
 	int pinned;
 
@@ -458,7 +465,7 @@ route_choose(const struct routing *routing, uint32_t node, const struct flow *fl
 	}
 	choice->nmembers = route_next_hops(routing->table, node, reverse ? flow->src_node : flow->dst_node,
 					   reverse ? flow->src_nic : flow->dst_nic, &choice->members);
-	choice->hash = route_hash(&routing->hashing, &tuple, switch_seed);
+	choice->hash = route_fields_hash(fields, route_switch_seed(&routing->hashing, routing->seed, node));
 	pin = route_pins_find(routing->pins, flow);
 	pinned = route_pin_egress(pin, routing->topo, node, reverse);
 	if (pinned >= 0) {
@@ -474,9 +481,19 @@ route_choose(const struct routing *routing, uint32_t node, const struct flow *fl
 }
 
 int
+route_choose(const struct routing *routing, uint32_t node, const struct flow *flow, bool reverse,
+	     struct route_choice *choice)
+{
+	const struct route_fields fields = hashed_fields(routing, flow, reverse);
+
+	return choose(routing, node, flow, reverse, &fields, choice);
+}
+
+int
 route_flow_path(const struct routing *routing, const struct flow *flow, bool reverse, struct route_path *path)
 {
 	uint32_t node = reverse ? flow->dst_node : flow->src_node, dst = reverse ? flow->src_node : flow->dst_node;
+	const struct route_fields fields = hashed_fields(routing, flow, reverse);
 	struct route_choice choice;
 
 	for (path->hops = 0; path->hops < ROUTE_MAX_HOPS; path->hops++) {
@@ -488,7 +505,7 @@ route_flow_path(const struct routing *routing, const struct flow *flow, bool rev
 		/* Only the sender is a host: a packet that reaches another has no path on. */
 		if (path->hops != 0 && routing->topo->nodes[node].kind == TOPO_HOST)
 			return -EHOSTUNREACH;
-		rc = route_choose(routing, node, flow, reverse, &choice);
+		rc = choose(routing, node, flow, reverse, &fields, &choice);
 		if (rc != 0)
 			return rc;
 		port = topo_port_of(routing->topo, node, choice.port);
