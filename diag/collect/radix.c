@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "diag/collect/radix.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define DIGITS (RADIX_WORDS * 8) /* bytes of a key; digit 0 is the least */
 #define VALUES 256
+#define FEW 128 /* words that comparisons sort faster than passes over tables of VALUES */
 
 static inline uint8_t
 digit_of(const struct radix_item *item, int digit)
@@ -51,4 +53,43 @@ radix_sort(struct radix_item *items, struct radix_item *room, uint32_t count)
 		items = sorted;
 	}
 	return items;
+}
+
+static int
+cmp_word(const void *pa, const void *pb)
+{
+	const uint64_t *a = pa, *b = pb;
+
+	return *a < *b ? -1 : *a > *b;
+}
+
+uint64_t *
+radix_sort_words(uint64_t *words, uint64_t *room, uint32_t count)
+{
+	uint32_t counts[sizeof(*words)][VALUES] = { 0 };
+
+	if (count < FEW) {
+		if (count > 1)
+			qsort(words, count, sizeof(*words), cmp_word);
+		return words;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		for (size_t d = 0; d < sizeof(*words); d++)
+			counts[d][words[i] >> d * 8 & 0xff]++;
+	for (size_t d = 0; d < sizeof(*words); d++) {
+		uint64_t *sorted = room;
+		uint32_t next[VALUES], total = 0;
+
+		if (counts[d][words[0] >> d * 8 & 0xff] == count)
+			continue;
+		for (int value = 0; value < VALUES; value++) {
+			next[value] = total;
+			total += counts[d][value];
+		}
+		for (uint32_t i = 0; i < count; i++)
+			room[next[words[i] >> d * 8 & 0xff]++] = words[i];
+		room = words;
+		words = sorted;
+	}
+	return words;
 }

@@ -17,3 +17,6 @@ struct radix_item {
  * @return where the sorted items are: items or room
  */
 struct radix_item *radix_sort(struct radix_item *items, struct radix_item *room, uint32_t count);
+
+/* Numbers, the same way. @return where they are, the least first: words or room */
+uint64_t *radix_sort_words(uint64_t *words, uint64_t *room, uint32_t count);

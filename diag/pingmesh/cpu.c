@@ -7,33 +7,18 @@
 
 #include "common/minmax.h"
 #include "common/units.h"
+#include "diag/collect/radix.h"
 #include "diag/pingmesh/net.h"
 #include "diag/run/fill.h"
 #include "diag/run/lateness.h"
 
 #define PROBE_WIRE_BITS (8.0 * 142) /* of a probe or an ACK, with preamble and gap */
 
-/* A processing delay of a host. */
-struct delay {
-	uint32_t host;
-	uint64_t ps;
-};
-
 /* A host's processing delays in some time. */
 struct host_delays {
 	uint32_t count;
 	uint64_t p99_ps, most_ps;
 };
-
-static int
-cmp_delay(const void *pa, const void *pb)
-{
-	const struct delay *a = pa, *b = pb;
-
-	if (a->host != b->host)
-		return a->host < b->host ? -1 : 1;
-	return a->ps < b->ps ? -1 : a->ps > b->ps;
-}
 
 static int
 cmp_double(const void *pa, const void *pb)
@@ -43,51 +28,68 @@ cmp_double(const void *pa, const void *pb)
 	return *a < *b ? -1 : *a > *b;
 }
 
-/* Delays as prober and as responder are of the same CPU. @return their number; delays [2 * (end - first)] */
+/* Delays as prober and as responder are of the same CPU. @return their number, by host */
 static uint32_t
-collect(const struct judging *j, uint32_t first, uint32_t end, struct delay *delays)
+delays_of(const struct judging *j, uint32_t i, uint32_t hosts[2], uint64_t delays_ps[2])
 {
-	uint32_t count = 0;
+	const struct net_probe *probe = &j->net.probes[i];
 
-	for (uint32_t i = first; i < end; i++) {
-		const struct net_probe *probe = &j->net.probes[i];
-
-		if (probe->result != REC_PROBE_OK || net_is_one_way(probe))
-			continue;
-		delays[count++] = (struct delay){ j->net.rnics[probe->dst].host, probe->responder_ps };
-		delays[count++] = (struct delay){ j->net.rnics[probe->src].host, probe->prober_ps };
-	}
-	if (count > 1)
-		qsort(delays, count, sizeof(*delays), cmp_delay);
-	return count;
+	if (probe->result != REC_PROBE_OK || net_is_one_way(probe))
+		return 0;
+	hosts[0] = j->net.rnics[probe->dst].host;
+	hosts[1] = j->net.rnics[probe->src].host;
+	delays_ps[0] = probe->responder_ps;
+	delays_ps[1] = probe->prober_ps;
+	return 2;
 }
 
-/* @param hosts  [nnodes] set */
+/* @param hosts  [nnodes] zeroed, set; values, room [2 * (end - first)]; ends [nnodes] */
 static void
-sum_up(const struct delay *delays, uint32_t count, struct host_delays *hosts)
+sum_up(const struct judging *j, uint32_t first, uint32_t end, struct host_delays *hosts, uint64_t *values, uint64_t *room,
+       uint32_t *ends)
 {
-	for (uint32_t first = 0, end; first < count; first = end) {
-		for (end = first + 1; end < count && delays[end].host == delays[first].host; end++)
-			;
-		hosts[delays[first].host] =
-			(struct host_delays){ .count = end - first,
-					      .p99_ps = delays[first + (uint64_t)(end - first - 1) * 99 / 100].ps,
-					      .most_ps = delays[end - 1].ps };
+	uint64_t delays_ps[2];
+	uint32_t of[2], total = 0;
+
+	for (uint32_t i = first; i < end; i++)
+		for (uint32_t k = delays_of(j, i, of, delays_ps); k-- > 0;)
+			hosts[of[k]].count++;
+	for (uint32_t h = 0; h < j->run->nnodes; h++) {
+		ends[h] = total;
+		total += hosts[h].count;
+	}
+	for (uint32_t i = first; i < end; i++)
+		for (uint32_t k = delays_of(j, i, of, delays_ps); k-- > 0;)
+			values[ends[of[k]]++] = delays_ps[k];
+	for (uint32_t h = 0; h < j->run->nnodes; h++) {
+		uint32_t count = hosts[h].count;
+		const uint64_t *sorted;
+
+		if (count == 0)
+			continue;
+		sorted = radix_sort_words(&values[ends[h] - count], room, count);
+		hosts[h].p99_ps = sorted[(uint64_t)(count - 1) * 99 / 100];
+		hosts[h].most_ps = sorted[count - 1];
 	}
 }
 
 static int
 measure(struct judging *j, uint32_t first, uint32_t end, struct host_delays **out)
 {
-	struct delay *delays = run_alloc(2 * (size_t)(end - first), sizeof(*delays), j->err);
-	struct host_delays *hosts = run_alloc(j->run->nnodes, sizeof(*hosts), j->err);
+	uint64_t *values = run_alloc(2 * (size_t)(end - first), sizeof(*values), j->err);
+	uint64_t *room = run_alloc(2 * (size_t)(end - first), sizeof(*room), j->err);
+	uint32_t *ends = run_alloc(j->run->nnodes, sizeof(*ends), j->err);
 
-	if (delays != NULL && hosts != NULL)
-		sum_up(delays, collect(j, first, end, delays), hosts);
-	else
-		free(hosts);
-	*out = delays != NULL && hosts != NULL ? hosts : NULL;
-	free(delays);
+	*out = run_alloc(j->run->nnodes, sizeof(**out), j->err);
+	if (values != NULL && room != NULL && ends != NULL && *out != NULL) {
+		sum_up(j, first, end, *out, values, room, ends);
+	} else {
+		free(*out);
+		*out = NULL;
+	}
+	free(values);
+	free(room);
+	free(ends);
 	return *out != NULL ? 0 : -ENOMEM;
 }
 

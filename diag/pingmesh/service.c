@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "common/minmax.h"
+#include "diag/collect/radix.h"
 #include "diag/pingmesh/net.h"
 #include "diag/run/fill.h"
 
@@ -236,27 +237,19 @@ struct group {
 /* Room for the values of one distribution. */
 struct room {
 	uint64_t *rtt, *prober, *responder, *one_way; /* [nprobes] */
+	uint64_t *sorting;                            /* [nprobes] */
 };
-
-static int
-cmp_u64(const void *pa, const void *pb)
-{
-	const uint64_t *a = pa, *b = pb;
-
-	return *a < *b ? -1 : *a > *b;
-}
 
 /* Nearest rank: the least value that so large a share of all does not exceed. */
 static struct pingmesh_spread
-spread(uint64_t *values, uint64_t count)
+spread(uint64_t *values, uint32_t count, const struct room *room)
 {
 	static const uint64_t per_mille[PINGMESH_QUANTILES] = { 500, 900, 990, 999 };
+	const uint64_t *sorted = radix_sort_words(values, room->sorting, count);
 	struct pingmesh_spread out = { .count = count };
 
-	if (count > 1)
-		qsort(values, count, sizeof(*values), cmp_u64);
 	for (uint32_t i = 0; count != 0 && i < PINGMESH_QUANTILES; i++)
-		out.ps[i] = (double)values[(count * per_mille[i] + 999) / 1000 - 1];
+		out.ps[i] = (double)sorted[(count * per_mille[i] + 999) / 1000 - 1];
 	return out;
 }
 
@@ -264,7 +257,7 @@ static struct pingmesh_sla
 measure(const struct judging *j, struct group group, const struct room *room)
 {
 	struct pingmesh_sla sla = { 0 };
-	uint64_t count = 0, ones = 0;
+	uint32_t count = 0, ones = 0;
 
 	for (uint32_t i = group.first; i < group.first + group.count; i++) {
 		const struct net_probe *probe = &j->net.probes[group.list != NULL ? group.list[i] : i];
@@ -283,10 +276,10 @@ measure(const struct judging *j, struct group group, const struct room *room)
 		room->prober[count] = probe->prober_ps;
 		room->responder[count++] = probe->responder_ps;
 	}
-	sla.rtt = spread(room->rtt, count);
-	sla.prober = spread(room->prober, count);
-	sla.responder = spread(room->responder, count);
-	sla.one_way = spread(room->one_way, ones);
+	sla.rtt = spread(room->rtt, count, room);
+	sla.prober = spread(room->prober, count, room);
+	sla.responder = spread(room->responder, count, room);
+	sla.one_way = spread(room->one_way, ones, room);
 	return sla;
 }
 
@@ -398,8 +391,11 @@ sla_measure(struct judging *j)
 	struct room room = { .rtt = run_alloc(j->net.nprobes, sizeof(*room.rtt), j->err),
 			     .prober = run_alloc(j->net.nprobes, sizeof(*room.prober), j->err),
 			     .responder = run_alloc(j->net.nprobes, sizeof(*room.responder), j->err),
-			     .one_way = run_alloc(j->net.nprobes, sizeof(*room.one_way), j->err) };
-	int rc = room.rtt != NULL && room.prober != NULL && room.responder != NULL && room.one_way != NULL ? 0 : -ENOMEM;
+			     .one_way = run_alloc(j->net.nprobes, sizeof(*room.one_way), j->err),
+			     .sorting = run_alloc(j->net.nprobes, sizeof(*room.sorting), j->err) };
+	bool all = room.rtt != NULL && room.prober != NULL && room.responder != NULL && room.one_way != NULL &&
+		   room.sorting != NULL;
+	int rc = all ? 0 : -ENOMEM;
 
 	if (rc == 0) {
 		measure_periods(j, &room);
@@ -412,6 +408,7 @@ sla_measure(struct judging *j)
 	free(room.prober);
 	free(room.responder);
 	free(room.one_way);
+	free(room.sorting);
 	return rc;
 }
 

@@ -64,9 +64,40 @@ test_none(void **state)
 	assert_ptr_equal(radix_sort(items, room, 0), items);
 }
 
+/* Of counts that are compared and of some that are not, and of numbers in which few or all bytes differ. */
+static void
+test_words(void **state)
+{
+	static const uint64_t masks[] = { UINT64_MAX, 0, 0xff, 0xff00000000000000, 0xffff00, 0x8000000000000001 };
+	static const uint32_t counts[] = { 0, 1, 2, 127, 128, COUNT };
+	static uint64_t words[COUNT], other[COUNT];
+	struct prng prng;
+
+	(void)state;
+	prng_init(&prng, 2, 0);
+	for (size_t k = 0; k < ARRAY_LEN(masks) * ARRAY_LEN(counts); k++) {
+		uint64_t mask = masks[k % ARRAY_LEN(masks)], sum = 0, sorted_sum = 0;
+		uint32_t count = counts[k / ARRAY_LEN(masks)];
+		const uint64_t *sorted;
+
+		for (uint32_t i = 0; i < count; i++) {
+			words[i] = (prng_next(&prng) & mask) | (0x0123456789abcdef & ~mask);
+			sum += words[i] * words[i];
+		}
+		sorted = radix_sort_words(words, other, count);
+		assert_true(sorted == words || sorted == other);
+		for (uint32_t i = 0; i < count; i++) {
+			assert_true(i == 0 || sorted[i - 1] <= sorted[i]);
+			sorted_sum += sorted[i] * sorted[i];
+		}
+		assert_true(sorted_sum == sum);
+	}
+}
+
 UNIT_TEST(radix)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_orders), cmocka_unit_test(test_none) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_orders), cmocka_unit_test(test_none),
+					    cmocka_unit_test(test_words) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
