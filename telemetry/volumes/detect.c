@@ -476,11 +476,20 @@ limit_of(double reference, double iterations)
 void
 detect_cusum_limits(struct detect_cusum_limits *limits, double rate)
 {
+	/* Leaves of a run have the same rate as a rule, and the search takes tens of milliseconds. */
+	static _Thread_local struct {
+		double rate; /* 0: none yet */
+		struct detect_cusum_limits limits;
+	} latest;
 	double share = rate / (DETECT_SUMS + 1);
 
-	limits->once = tail_normal_at(share);
-	for (int i = 0; i < DETECT_SUMS; i++)
-		limits->sum[i] = limit_of(references[i], 1 / share);
+	if (latest.rate != rate) {
+		latest.rate = rate;
+		latest.limits.once = tail_normal_at(share);
+		for (int i = 0; i < DETECT_SUMS; i++)
+			latest.limits.sum[i] = limit_of(references[i], 1 / share);
+	}
+	*limits = latest.limits;
 }
 
 uint32_t
