@@ -6,9 +6,14 @@
 #include "tests/unit/alloc.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LARGE_BYTES (1u << 20)
 
 static _Thread_local uint64_t left; /* allocations up to the one that is refused; 0: none is */
 static _Thread_local bool refused;
@@ -57,16 +62,56 @@ void *__real_XML_ParserCreate(const char *encoding) __attribute__((weak)); /* of
 void *__wrap_XML_ParserCreate(const char *encoding);
 int __wrap_asprintf(char **text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/*
+ * With MALLOC_PERTURB_ glibc fills whole blocks: buffers of 32 MiB, of which a test uses a page, are then most of its time.
+ * Of large ones the first LARGE_BYTES are filled here, and what is freed of them is unmapped rather than filled.
+ */
+static int perturb_by;
+
+static void __attribute__((constructor)) begin_perturbing(void)
+{
+	const char *value = getenv("MALLOC_PERTURB_");
+
+	perturb_by = value != NULL ? atoi(value) : 0;
+	if (perturb_by != 0)
+		mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
+}
+
+static bool
+fills_too_much(size_t bytes)
+{
+	return perturb_by != 0 && bytes >= LARGE_BYTES;
+}
+
 void *
 __wrap_malloc(size_t bytes)
 {
-	return is_refused() ? NULL : __real_malloc(bytes);
+	void *block;
+
+	if (is_refused())
+		return NULL;
+	if (!fills_too_much(bytes))
+		return __real_malloc(bytes);
+	mallopt(M_PERTURB, 0);
+	block = __real_malloc(bytes);
+	mallopt(M_PERTURB, perturb_by);
+	return block != NULL ? memset(block, ~perturb_by, LARGE_BYTES) : NULL;
 }
 
 void *
 __wrap_calloc(size_t count, size_t bytes)
 {
-	return is_refused() ? NULL : __real_calloc(count, bytes);
+	size_t all;
+	void *block;
+
+	if (is_refused())
+		return NULL;
+	if (__builtin_mul_overflow(count, bytes, &all) || !fills_too_much(all))
+		return __real_calloc(count, bytes);
+	mallopt(M_PERTURB, 0);
+	block = __real_calloc(count, bytes);
+	mallopt(M_PERTURB, perturb_by);
+	return block;
 }
 
 void *
