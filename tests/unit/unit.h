@@ -2,6 +2,7 @@
 /* A file of tests, NAME_test.c, is a function of its folder's program (tests/unit/run.c). */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,37 @@ unit_wide(uint32_t few, uint32_t many, const char *what)
 		return many;
 	printf("LEFT OUT: %s: %u of %u\n", what, few, many);
 	return few;
+}
+
+#define UNIT_PATH 64 /* bytes of what unit_file() and unit_dir() put in a path */
+
+/* Where tests create many files: in memory, if that can be had, as disks take long to create one. */
+static inline const char *
+unit_folder(void)
+{
+	return access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+}
+
+static inline void
+unit_template(char path[UNIT_PATH], const char *name)
+{
+	snprintf(path, UNIT_PATH, "%s/rocelab-%s-XXXXXX", unit_folder(), name);
+}
+
+/* Creates a file, whose path is then known. @return its descriptor, or -1 */
+static inline int
+unit_file(char path[UNIT_PATH], const char *name)
+{
+	unit_template(path, name);
+	return mkstemp(path);
+}
+
+/* The same with a folder. @return whether there is one */
+static inline bool
+unit_dir(char path[UNIT_PATH], const char *name)
+{
+	unit_template(path, name);
+	return mkdtemp(path) != NULL;
 }
 
 /* As _exit(), for a process that a test has forked: where coverage is measured, what it reached is counted. */

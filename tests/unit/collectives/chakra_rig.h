@@ -234,8 +234,7 @@ refused(const char *why)
 static inline int
 make_folder(void **state)
 {
-	snprintf(folder, sizeof(folder), "%s/rocelab-traces-%d", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp",
-		 (int)getpid());
+	snprintf(folder, sizeof(folder), "%s/rocelab-traces-%d", unit_folder(), (int)getpid());
 	return mkdir(folder, 0700);
 }
 

@@ -15,6 +15,7 @@
 
 #include "collectives/import/import.h"
 #include "tests/unit/alloc.h"
+#include "tests/unit/unit.h"
 
 /* Writes a file into the folder of the test run. @return its path, of a static buffer */
 static inline const char *
@@ -23,7 +24,7 @@ write_file(const char *name, const void *bytes, size_t length)
 	static char path[256];
 	FILE *file;
 
-	snprintf(path, sizeof(path), "/tmp/rocelab-import-%d-%s", (int)getpid(), name);
+	snprintf(path, sizeof(path), "%s/rocelab-import-%d-%s", unit_folder(), (int)getpid(), name);
 	file = fopen(path, "wb");
 	assert_non_null(file);
 	assert_int_equal(fwrite(bytes, 1, length, file), length);

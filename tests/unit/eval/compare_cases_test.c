@@ -27,12 +27,12 @@
 #define SCALE 0.2
 #define CIRCLE 4 /* switches of a deadlock */
 
-static char path[] = "/tmp/rocelab-compare-XXXXXX";
+static char path[UNIT_PATH];
 
 static int
 make_path(void **state)
 {
-	int fd = mkstemp(path);
+	int fd = unit_file(path, "compare");
 
 	(void)state;
 	return fd >= 0 ? close(fd) : -1;

@@ -19,13 +19,13 @@
 
 #define CASES 60
 
-static char dir[] = "/tmp/rocelab-disturb-XXXXXX", path[sizeof(dir) + 16];
+static char dir[UNIT_PATH], path[sizeof(dir) + 16];
 
 static int
 make_dir(void **state)
 {
 	(void)state;
-	if (mkdtemp(dir) == NULL)
+	if (!unit_dir(dir, "disturb"))
 		return -1;
 	snprintf(path, sizeof(path), "%s/case.cfg", dir);
 	return 0;

@@ -18,7 +18,7 @@
 
 #define CASES 12 /* of each family */
 
-static char dir[] = "/tmp/rocelab-eval-XXXXXX";
+static char dir[UNIT_PATH];
 static struct case_source source = { .seed = 1, .scale = 1, .picks = CASE_PICKS_ALL };
 static struct scenario *network;
 
@@ -26,10 +26,10 @@ static int
 make_network(void **state)
 {
 	struct err err = { 0 };
-	char path[64];
+	char path[sizeof(dir) + 16];
 
 	(void)state;
-	assert_non_null(mkdtemp(dir));
+	assert_true(unit_dir(dir, "eval"));
 	snprintf(path, sizeof(path), "%s/fabric.cfg", dir);
 	source.shape = shape_find("paper");
 	network = case_network(path, &source, &err);

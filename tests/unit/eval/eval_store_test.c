@@ -22,12 +22,12 @@
 #include "tests/unit/sql_refusals.h"
 #include "tests/unit/unit.h"
 
-static char path[] = "/tmp/rocelab-store-XXXXXX";
+static char path[UNIT_PATH];
 
 static int
 make_file(void **state)
 {
-	int fd = mkstemp(path);
+	int fd = unit_file(path, "store");
 
 	(void)state;
 	return fd < 0 ? -1 : close(fd);
