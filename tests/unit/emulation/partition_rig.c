@@ -19,6 +19,8 @@
 #include "common/clock.h"
 #include "emulation/outputs/outputs.h"
 
+#define TALK_NS 20000
+
 static const char fabric[] =
 	"topology = { kind = \"explicit\"; hosts = [ \"h0\", \"h1\", \"h2\" ]; switches = [ \"a\", \"b\", \"c\" ]; "
 	"rate = \"200Mbps\"; delay = \"50us\"; links = ( \"h0 a\", \"h1 b\", \"h2 c\", \"a b\", \"b c\" ); }; "
@@ -177,7 +179,7 @@ talk(void *ctx)
 	struct rig_peer *peer = ctx;
 
 	while (!atomic_load(&peer->received_last) && rig_send(peer->fd, PARTITION_PROMISE, &promise, sizeof(promise)))
-		;
+		clock_sleep_until_ns(clock_now_ns() + TALK_NS);
 	return NULL;
 }
 
