@@ -20,7 +20,7 @@
 #define LONGEST_NS 20000000000ULL
 
 /* Runs of a program that is no forwarder: it need only start in the first. */
-static const struct testpmd_times times = { .short_ns = 200000000, .long_ns = 700000000, .end_ns = 1000000000 };
+static const struct testpmd_times times = { .short_ns = 200000000, .long_ns = 450000000, .end_ns = 1000000000 };
 
 static char dir[] = "/tmp/rocelab-testpmd-XXXXXX";
 static char program[64];

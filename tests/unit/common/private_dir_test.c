@@ -20,7 +20,6 @@
 #include "tests/unit/unit.h"
 
 #define PROGRAMS 6
-#define ROUNDS 100
 
 static char mine[64];
 
@@ -158,12 +157,13 @@ what_only_looks_like_one_stays(void **state)
 static void
 many_at_once_keep_theirs(void **state)
 {
+	const int rounds = (int)unit_wide(20, 100, "private folders that each program makes");
 	pid_t pids[PROGRAMS];
 
 	(void)state;
 	for (int i = 0; i < PROGRAMS; i++) {
 		pids[i] = fork();
-		for (int round = 0; pids[i] == 0 && round < ROUNDS; round++) {
+		for (int round = 0; pids[i] == 0 && round < rounds; round++) {
 			struct private_dir dir;
 			char path[64];
 

@@ -26,7 +26,7 @@
 
 enum { A, B, C, D, HOSTS };
 #define FLOWS 3      /* a to c, b to c, d to a */
-#define FRAMES 3000  /* of each */
+#define FRAMES 1500  /* of each */
 #define LOSSY_EACH 2 /* b sends so many others besides one of its flow */
 #define AHEAD 96     /* frames that a peer has sent, and that have not entered the fabric */
 #define SLOTS 1024

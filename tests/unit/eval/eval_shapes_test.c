@@ -20,13 +20,13 @@
 #define CASES 3 /* of each family */
 #define SCALE 0.05
 
-static char dir[] = "/tmp/rocelab-shapes-XXXXXX";
+static char dir[UNIT_PATH];
 
 static int
 make_dir(void **state)
 {
 	(void)state;
-	return mkdtemp(dir) != NULL ? 0 : -1;
+	return unit_dir(dir, "shapes") ? 0 : -1;
 }
 
 static int
@@ -265,7 +265,7 @@ imbalanced_ports_have_an_idle_equal(void **state)
 {
 	struct case_source source;
 	struct scenario *network = load(shape_find("halving-doubling"), &source);
-	const uint32_t seeds = unit_wide(6, 20, "seeds of imbalanced ports");
+	const uint32_t seeds = unit_wide(3, 20, "seeds of imbalanced ports");
 	uint32_t found = 0;
 
 	(void)state;

@@ -231,7 +231,7 @@ whatever_the_network_does(void **state)
 	};
 	static const char *const windows[] = { "100KB", "3000", "none" };
 
-	const uint32_t rounds = unit_wide(3, 6, "seeds of each network's chances");
+	const uint32_t rounds = unit_wide(2, 6, "seeds of each network's chances");
 
 	for (uint64_t seed = 0; seed < rounds * ARRAY_LEN(all); seed++) {
 		run(seed, &all[seed % ARRAY_LEN(all)], windows[seed / 2 % 3], seed / 7 % 2 ? SEL_FIXED : SEL_ADAPTIVE);

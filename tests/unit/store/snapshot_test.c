@@ -105,7 +105,7 @@ refuses_what_is_not_whole(void **state)
 static void
 survives_any_bytes(void **state)
 {
-	const uint32_t cases = unit_wide(150, 2000, "snapshots with other bytes");
+	const uint32_t cases = unit_wide(60, 2000, "snapshots with other bytes");
 	struct prng prng;
 
 	(void)state;

@@ -47,7 +47,7 @@ limits_have_their_rate(void **state)
 	struct detect_cusum_limits limits;
 
 	(void)state;
-	for (double rate = 1e-2; rate > 1e-7; rate /= 10) {
+	for (double rate = 1e-2; rate > 1e-7; rate /= 100) {
 		double share = rate / (DETECT_SUMS + 1);
 
 		detect_cusum_limits(&limits, rate);
@@ -61,7 +61,7 @@ limits_have_their_rate(void **state)
 static void
 false_alarms_keep_their_rate(void **state)
 {
-	const uint32_t iterations = unit_wide(300000, 3000000, "false alarms of sums");
+	const uint32_t iterations = unit_wide(100000, 3000000, "false alarms of sums");
 	const double rate = 1e-3;
 	struct detect_cusum_limits limits;
 	struct detect_cusum cusum = { 0 };
@@ -112,7 +112,7 @@ static void
 rounding_is_of_the_sum(void **state)
 {
 	const struct detect_noise little = { .variance = 0.04 + 1.0 / 6 }, none = { 0 };
-	const uint32_t iterations = unit_wide(150000, 1000000, "false alarms of rounded sums");
+	const uint32_t iterations = unit_wide(100000, 1000000, "false alarms of rounded sums");
 	struct detect_cusum_limits limits;
 	struct detect_cusum cusum = { 0 };
 	uint32_t alarms = 0, found = 0;

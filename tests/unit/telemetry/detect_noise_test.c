@@ -186,7 +186,7 @@ old_noise_fades(void **state)
 static void
 whole_packets_are_spread(void **state)
 {
-	const uint32_t runs = unit_wide(600, 4000, "noise of whole packets");
+	const uint32_t runs = unit_wide(300, 4000, "noise of whole packets");
 	struct leaf leaf;
 	struct prng prng;
 

@@ -239,7 +239,7 @@ uneven_alltoall_of_128(void **state)
 static void
 a_million_steps(void **state)
 {
-	const uint32_t ranks = unit_wide(256, 1024, "ranks of a pairwise AllToAll");
+	const uint32_t ranks = unit_wide(128, 1024, "ranks of a pairwise AllToAll");
 
 	builder = coll_builder_create(ranks);
 	for (uint32_t r = 0; r < ranks; r++) {
