@@ -214,7 +214,7 @@ measure_links(const struct hw_case *of, const char *dir, double *values, struct 
 	return ret < 0 ? ret : 1;
 }
 
-#define NO_FIGURE "no figure at hand"
+#define NO_FIGURE "no published figure found"
 
 static const struct hw_row links_rows[] = {
 	{ &pfc, NO_FIGURE, 0, 0 },
@@ -311,9 +311,11 @@ measure_alltoall(const struct hw_case *of, const char *dir, double *values, stru
 	return measure_bus(dir, ALLTOALL_BYTES, (RANKS - 1.0) / RANKS, values, err);
 }
 
+#define GRAPH_ALONE "in a graph without values (figure 17)"
+
 static const struct hw_row alltoall_rows[] = {
-	{ &pfc, NO_FIGURE, 0, 0 },     { &pfc_4, NO_FIGURE, 0, 0 },   { &dcqcn, NO_FIGURE, 0, 0 },
-	{ &dcqcn_4, NO_FIGURE, 0, 0 }, { &sprayed, NO_FIGURE, 0, 0 },
+	{ &pfc, GRAPH_ALONE, 0, 0 },     { &pfc_4, GRAPH_ALONE, 0, 0 },   { &dcqcn, GRAPH_ALONE, 0, 0 },
+	{ &dcqcn_4, GRAPH_ALONE, 0, 0 }, { &sprayed, GRAPH_ALONE, 0, 0 },
 };
 
 /* ---- DCQCN's parameters, one by one ---- */
@@ -397,15 +399,15 @@ const struct hw_experiment hw_experiments[] = {
 	  ROWS(permutation_rows) },
 	{ .name = "ring",
 	  .doc = "bus bandwidth of a ring AllReduce over 64 ranks, 64 MB, by queue pairs between neighbours",
-	  .source = MRC ", figure 16",
+	  .source = MRC ", 5.2.7, figure 16, a graph: Tomahawk 5, AMD Pollara (Thor Ultra here)",
 	  .unit = "% of the link",
-	  .note = "the order of ranks (here each neighbour is in another rack), the number of racks, the message size",
+	  .note = "the order of ranks (here each neighbour is in another rack), the number of racks, one plane, not four",
 	  .write = write_ring,
 	  .measure = measure_ring,
 	  ROWS(ring_rows) },
 	{ .name = "alltoall",
 	  .doc = "bus bandwidth of an AllToAll of 64 ranks, 16 MB, all pairs at once, by queue pairs of a pair",
-	  .source = MRC ", its figures of collectives",
+	  .source = MRC ", 5.2.7, figure 17, a graph: Tomahawk 5, AMD Pollara (Thor Ultra here)",
 	  .unit = "% of the link",
 	  .note = "as above; more than 4 queue pairs a pair are more than a run of minutes carries",
 	  .write = write_alltoall,
