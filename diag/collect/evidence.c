@@ -30,91 +30,79 @@
 
 /* The most significant word first. Two words nearly always decide; unused words are 0. */
 struct rec_key {
-	uint64_t word[KEY_WORDS];
+	uint64_t word[KEY_WORDS + 1]; /* the last is 0, behind a key of all bits */
 };
 
 typedef struct rec_key key_fn(const void *rec);
 
 #define NODE_BITS 16
 #define TUPLE_BITS 96 /* its reserved part is 0 */
-#define MAX_PARTS 8
 
 _Static_assert(RECORD_MAX_NODES <= 1 << NODE_BITS, "a node fits the bits of a key");
 
-/* A member of a key. */
-struct part {
-	uint16_t at, bits;
-};
-
-/* Appends the lower bits of the value behind what the key has already. */
-static inline void
+/* Appends the lower bits of the value behind what the key has already; bits: 32 at most. */
+static inline __attribute__((always_inline)) void
 append(struct rec_key *key, uint32_t *used, uint64_t value, uint32_t bits)
 {
 	uint32_t word = *used / 64, end = *used % 64 + bits;
+	unsigned __int128 both = (unsigned __int128)value << (128 - end);
 
-	if (end <= 64) {
-		key->word[word] |= value << (64 - end);
-	} else {
-		key->word[word] |= value >> (end - 64);
-		key->word[word + 1] |= value << (128 - end);
-	}
+	key->word[word] |= (uint64_t)(both >> 64);
+	key->word[word + 1] |= (uint64_t)both;
 	*used += bits;
 }
 
-static inline void
-append_tuple(struct rec_key *key, uint32_t *used, const struct rec_tuple *tuple)
+static inline __attribute__((always_inline)) void
+append_16(struct rec_key *key, uint32_t *used, const void *at, uint32_t bits)
 {
+	append(key, used, *(const uint16_t *)at, bits);
+}
+
+static inline __attribute__((always_inline)) void
+append_32(struct rec_key *key, uint32_t *used, const void *at, uint32_t bits)
+{
+	append(key, used, *(const uint32_t *)at & UINT32_MAX >> (32 - bits), bits);
+}
+
+static inline __attribute__((always_inline)) void
+append_tuple(struct rec_key *key, uint32_t *used, const void *at, uint32_t bits)
+{
+	const struct rec_tuple *tuple = at;
+
+	(void)bits;
 	append(key, used, tuple->src_ip, 32);
 	append(key, used, tuple->dst_ip, 32);
 	append(key, used, tuple->sport, 16);
 	append(key, used, tuple->dport, 16);
 }
 
-/* Inlined where parts are known, so that of all this shifts remain. */
-static inline __attribute__((always_inline)) struct rec_key
-make(const void *rec, const struct part *parts, uint32_t nparts)
-{
-	struct rec_key key = { { 0 } };
-	uint32_t used = 0;
-
-#pragma GCC unroll 8
-	for (uint32_t i = 0; i < nparts; i++) {
-		const uint8_t *at = (const uint8_t *)rec + parts[i].at;
-
-		if (parts[i].bits == TUPLE_BITS)
-			append_tuple(&key, &used, (const struct rec_tuple *)(const void *)at);
-		else if (parts[i].bits == 32)
-			append(&key, &used, *(const uint32_t *)(const void *)at, 32);
-		else
-			append(&key, &used, *(const uint16_t *)(const void *)at, 16);
-	}
-	return key;
-}
-
-/* Little-endian: the lower half of a node's number begins where the whole does. */
 #define AT(type, member) offsetof(struct type, member)
 #define BITS(type, member)                                                                                                 \
 	(AT(type, member) == offsetof(struct rec_hdr, node)               ? NODE_BITS                                      \
 	 : sizeof(((struct type *)0)->member) == sizeof(struct rec_tuple) ? TUPLE_BITS                                     \
 									  : 8 * sizeof(((struct type *)0)->member))
-#define PART(type, member) { AT(type, member), BITS(type, member) },
-#define COUNT_PART(type, member) +1
+#define APPEND(type, member)                                                                                               \
+	_Generic(((struct type *)0)->member, uint16_t                                                                      \
+		 : append_16, uint32_t                                                                                     \
+		 : append_32, struct rec_tuple                                                                             \
+		 : append_tuple)(&key, &used, (const uint8_t *)rec + AT(type, member), BITS(type, member));
 #define COUNT_BITS(type, member) +BITS(type, member)
 
+/* What each part is, is known when this is compiled: shifts remain. */
 #define KEY(number, KIND, kind, ...)                                                                                       \
-	_Static_assert((0 REC_##KIND##_KEY(COUNT_PART, rec_##kind)) <= MAX_PARTS &&                                        \
-			       (0 REC_##KIND##_KEY(COUNT_BITS, rec_##kind)) <= 64 * KEY_WORDS,                             \
-		       "a key of " #KIND);                                                                                 \
+	_Static_assert((0 REC_##KIND##_KEY(COUNT_BITS, rec_##kind)) <= 64 * KEY_WORDS, "a key of " #KIND);                 \
 	static struct rec_key key_##kind(const void *rec)                                                                  \
 	{                                                                                                                  \
-		static const struct part parts[MAX_PARTS] = { REC_##KIND##_KEY(PART, rec_##kind) };                        \
+		struct rec_key key = { { 0 } };                                                                            \
+		uint32_t used = 0;                                                                                         \
                                                                                                                            \
-		return make(rec, parts, 0 REC_##KIND##_KEY(COUNT_PART, rec_##kind));                                       \
+		(void)rec, (void)used;                                                                                     \
+		REC_##KIND##_KEY(APPEND, rec_##kind) return key;                                                           \
 	}
 REC_KINDS(KEY)
 
 /* Types whose later records replace earlier ones of the same key. */
-#define KEY_OF(number, KIND, kind, ...) [number] = (0 REC_##KIND##_KEY(COUNT_PART, rec_##kind)) != 0 ? key_##kind : NULL,
+#define KEY_OF(number, KIND, kind, ...) [number] = (0 REC_##KIND##_KEY(COUNT_BITS, rec_##kind)) != 0 ? key_##kind : NULL,
 static key_fn *const keys[RECORD_KINDS] = { REC_KINDS(KEY_OF) };
 
 /* @return the key of a type whose later records replace earlier ones, NULL: nothing replaces this type's */

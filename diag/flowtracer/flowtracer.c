@@ -80,21 +80,24 @@ sum_rounds(struct flowtracer *own, const struct evidence *ev, struct err *err)
 }
 
 /* The last round of those in which most flows were traced. */
-static void
-choose_round(struct flowtracer *own)
+static int
+choose_round(struct flowtracer *own, struct err *err)
 {
-	uint32_t most = 0, *traced = calloc(own->nrounds + 1u, sizeof(*traced));
+	uint32_t most = 0, *traced = run_alloc(own->nrounds + 1u, sizeof(*traced), err);
 
 	own->shown = RUN_NONE;
-	for (uint32_t i = 0; i < own->npaths && traced != NULL; i++)
+	if (traced == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < own->npaths; i++)
 		traced[min_u32(own->paths[i].round, own->nrounds)]++;
-	for (uint32_t r = 0; r <= own->nrounds && traced != NULL; r++) {
+	for (uint32_t r = 0; r <= own->nrounds; r++) {
 		if (traced[r] == 0 || traced[r] < most)
 			continue;
 		most = traced[r];
 		own->shown = r;
 	}
 	free(traced);
+	return 0;
 }
 
 static uint32_t
@@ -178,7 +181,7 @@ flowtracer_paths(struct flowtracer *own, const struct evidence *ev, const struct
 	if (rc == 0)
 		rc = join(own, ev, run, reports, err);
 	if (rc == 0)
-		choose_round(own);
+		rc = choose_round(own, err);
 	free(reports);
 	return rc;
 }

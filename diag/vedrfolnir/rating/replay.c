@@ -592,6 +592,7 @@ share(struct replay *r, uint32_t nplayers, struct replay_together *together, str
 {
 	struct total *totals = run_alloc(nplayers, sizeof(*totals), err);
 	double *end_ps = run_alloc((size_t)1 << EXACT_PLAYERS, sizeof(*end_ps), err);
+	int rc = -ENOMEM;
 
 	r->slot_of = run_alloc(nplayers, sizeof(*r->slot_of), err);
 	r->by_slot = run_alloc(r->count, sizeof(*r->by_slot), err);
@@ -607,10 +608,11 @@ share(struct replay *r, uint32_t nplayers, struct replay_together *together, str
 		else
 			share_by_orders(r);
 		regain(r, end_ps, together);
+		rc = 0;
 	}
 	free(totals);
 	free(end_ps);
-	return r->on_path != NULL ? 0 : -ENOMEM;
+	return rc;
 }
 
 /* Players from 0 without gaps, in their order. @param claims  sorted @return their number */

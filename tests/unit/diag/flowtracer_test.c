@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* FlowTracer's diagnoser: ways of flows to counts, the metric, throughput, and what flows that met cost. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,6 +19,7 @@
 #include "diag/report/json.h"
 #include "diag/report/text.h"
 #include "tests/unit/diag/records.h"
+#include "tests/unit/diag/refused_rig.h"
 #include "tests/unit/unit.h"
 
 /*
@@ -92,8 +94,8 @@ verdict_of(struct records *r)
 	return v;
 }
 
-static struct verdict *
-diagnose(struct records *r, uint32_t flows, uint32_t traced, uint64_t end_ps)
+static void
+put_round(struct records *r, uint32_t flows, uint32_t traced, uint64_t end_ps)
 {
 	struct rec_trace_round round = { .sent_bytes = 100,
 					 .received_bytes = 200,
@@ -105,6 +107,12 @@ diagnose(struct records *r, uint32_t flows, uint32_t traced, uint64_t end_ps)
 
 	RECORDS_PUT(r, round, REC_TRACE_ROUND, HOST(0), PS_PER_MS);
 	records_end(r, REC_END_COMPLETE, end_ps);
+}
+
+static struct verdict *
+diagnose(struct records *r, uint32_t flows, uint32_t traced, uint64_t end_ps)
+{
+	put_round(r, flows, traced, end_ps);
 	return verdict_of(r);
 }
 
@@ -545,12 +553,40 @@ reports_hold_it(void **state)
 	verdict_destroy(v);
 }
 
+static bool
+expectation_is_unknown(const struct verdict *v)
+{
+	const struct flowtracer *own = own_of(v);
+	bool unknown = isnan(own->expected) || isnan(own->expected_all);
+
+	for (uint32_t i = 0; i < own->nlayers; i++)
+		unknown |= isnan(own->layers[i].expected);
+	return unknown;
+}
+
+/* The same two flows, with one allocation less each time; what chance would do is then unknown at worst. */
+static void
+memory_is_needed(void **state)
+{
+	struct records r;
+
+	(void)state;
+	put_network(&r, 0);
+	put_steps(&r, 2, 3);
+	put_path(&r, 0, 2, 0);
+	put_path(&r, 1, 3, 0);
+	put_times(&r);
+	put_round(&r, 2, 2, 2 * PS_PER_MS);
+	each_refusal_is_reported(&r, expectation_is_unknown);
+}
+
 UNIT_TEST(flowtracer)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(flows_that_contend_cost_what_sharing_takes),
 		cmocka_unit_test(a_full_link_explains_what_no_telemetry_shows),
 		cmocka_unit_test(a_link_that_routes_no_longer_use),
+		cmocka_unit_test(memory_is_needed),
 		cmocka_unit_test(flows_of_one_nic_are_held_together),
 		cmocka_unit_test(layers_have_their_imbalance),
 		cmocka_unit_test(without_a_choice_nothing_collides),
