@@ -218,18 +218,19 @@ known_losses_are_noise(void **state)
 static void
 pooled_iterations_find_less(void **state)
 {
+	const uint32_t iterations = unit_wide(200, 500, "iterations that are pooled");
 	const struct fp_fault fault = { 3, 9, 0.0065 };
 	struct fp_outcomes once, five;
 
 	(void)state;
-	once = outcomes(&(struct fp_method){ &fp_pooled_learned, 0, 1e-4, 1, 0 }, make_grid(5, 500, false, &fault, 1),
-			&fault, 1, -1);
-	five = outcomes(&(struct fp_method){ &fp_pooled_learned, 0, 1e-4, 5, 0 }, make_grid(5, 500, false, &fault, 1),
-			&fault, 1, -1);
-	assert_int_equal(once.blocks, 500);
-	assert_int_equal(five.blocks, 100);
-	assert_true(once.found_blocks < 250);
-	assert_true(five.found_blocks >= 95);
+	once = outcomes(&(struct fp_method){ &fp_pooled_learned, 0, 1e-4, 1, 0 },
+			make_grid(5, iterations, false, &fault, 1), &fault, 1, -1);
+	five = outcomes(&(struct fp_method){ &fp_pooled_learned, 0, 1e-4, 5, 0 },
+			make_grid(5, iterations, false, &fault, 1), &fault, 1, -1);
+	assert_int_equal(once.blocks, iterations);
+	assert_int_equal(five.blocks, iterations / 5);
+	assert_true(once.found_blocks < iterations / 2);
+	assert_true(five.found_blocks >= iterations / 5 * 95 / 100);
 	assert_true(five.delay / (double)five.found_blocks > 1 && five.delay / (double)five.found_blocks < 4);
 	assert_float_equal(five.delay_ps, five.delay * ITERATION_PS, 1);
 }

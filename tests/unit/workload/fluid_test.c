@@ -209,24 +209,25 @@ arrivals_precede_acks(void **state)
 
 /* 16,256 messages at once, each of another length: as many times to share out anew. Takes 0.2 s. */
 static void
-uneven_alltoall_of_128(void **state)
+uneven_alltoall(void **state)
 {
+	const uint32_t ranks = unit_wide(64, 128, "ranks of an uneven AllToAll");
 	uint64_t sent[128] = { 0 }, got[128] = { 0 }, most = 0;
 
-	builder = coll_builder_create(128);
-	for (uint32_t r = 0; r < 128; r++)
-		for (uint32_t d = 1; d < 128; d++)
-			coll_builder_send(builder, r, (r + d) % 128, 0, &word);
-	finish(128, 1);
-	for (uint32_t r = 0; r < 128; r++)
-		for (uint32_t s = 1; s < 128; s++) {
+	builder = coll_builder_create(ranks);
+	for (uint32_t r = 0; r < ranks; r++)
+		for (uint32_t d = 1; d < ranks; d++)
+			coll_builder_send(builder, r, (r + d) % ranks, 0, &word);
+	finish(ranks, 1);
+	for (uint32_t r = 0; r < ranks; r++)
+		for (uint32_t s = 1; s < ranks; s++) {
 			uint64_t units = 1000000 + (r * 7919 + s * 104729) % 999983;
 
 			load(r, s, units);
 			sent[r] += units;
-			got[(r + s) % 128] += units;
+			got[(r + s) % ranks] += units;
 		}
-	for (uint32_t r = 0; r < 128; r++) {
+	for (uint32_t r = 0; r < ranks; r++) {
 		most = sent[r] > most ? sent[r] : most;
 		most = got[r] > most ? got[r] : most;
 	}
@@ -269,7 +270,7 @@ UNIT_TEST(fluid)
 		TEST(slow_paths_leave_room),
 		TEST(a_later_flow_shares_the_rest),
 		TEST(arrivals_precede_acks),
-		TEST(uneven_alltoall_of_128),
+		TEST(uneven_alltoall),
 		TEST(a_million_steps),
 	};
 
