@@ -13,6 +13,7 @@ xrig_start(struct xrig *x, const char *const *hosts, uint32_t count, uint32_t sp
 {
 	struct err err = { 0 };
 	struct edge_config config = {
+		.room_bytes = PORT_RIG_ROOM_BYTES,
 		.topo = x->f.topo,
 		.flows = &x->f.table,
 		.switches = x->switches,

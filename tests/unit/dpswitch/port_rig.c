@@ -117,7 +117,7 @@ struct port_rig *
 port_rig_create(const char *name, uint32_t mbufs)
 {
 	struct port_rig *rig = calloc(1, sizeof(*rig));
-	const struct port_config config = { .name = name, .mbufs = mbufs };
+	const struct port_config config = { .name = name, .mbufs = mbufs, .room_bytes = PORT_RIG_ROOM_BYTES };
 	struct err err = { 0 };
 
 	assert(rig != NULL && port_init(&rig->port, &ops, &config, &err) == 0);

@@ -7,6 +7,7 @@
 
 #include "dpswitch/edge/port/port.h"
 
+#define PORT_RIG_ROOM_BYTES 2048 /* of a frame: DPDK clears what is given back, most of it for jumbo frames else */
 #define PORT_RIG_MAX 8192
 
 struct port_rig_frame {
