@@ -64,7 +64,7 @@ int __wrap_asprintf(char **text, const char *fmt, ...) __attribute__((format(pri
 
 /*
  * With MALLOC_PERTURB_ glibc fills whole blocks: buffers of 32 MiB, of which a test uses a page, are then most of its time.
- * Of large ones the first LARGE_BYTES are filled here, and what is freed of them is unmapped rather than filled.
+ * Of large ones the first LARGE_BYTES are filled here.
  */
 static int perturb_by;
 
@@ -73,8 +73,6 @@ static void __attribute__((constructor)) begin_perturbing(void)
 	const char *value = getenv("MALLOC_PERTURB_");
 
 	perturb_by = value != NULL ? atoi(value) : 0;
-	if (perturb_by != 0)
-		mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
 }
 
 static bool
