@@ -703,8 +703,9 @@ check_cnps(struct preflight *c)
 }
 
 static int (*const checks[])(struct preflight *c) = {
-	preflight_ecn, preflight_headroom, preflight_buffer,       preflight_pools, check_timer, check_classes,
-	check_ports,   check_circles,      check_oversubscription, check_watchdog,  check_cnps,  check_window,
+	preflight_ecn,      preflight_headroom, preflight_buffer, preflight_pools,        check_timer,
+	check_classes,      check_ports,        check_circles,    check_oversubscription, check_watchdog,
+	preflight_watchdog, check_cnps,         check_window,
 };
 
 /* @param switches  of all_switches(); may be NULL */

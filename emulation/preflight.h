@@ -52,6 +52,7 @@ const char *preflight_further_ports(uint32_t count, char text[PREFLIGHT_MORE]);
 
 /* Checks of buffers (preflight_buffers.c): ECN that PFC or windows forestall; headroom by cable; a chip's buffer; pools. */
 int preflight_ecn(struct preflight *c);
+int preflight_watchdog(struct preflight *c);
 int preflight_headroom(struct preflight *c);
 int preflight_buffer(struct preflight *c);
 int preflight_pools(struct preflight *c);

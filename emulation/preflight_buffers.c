@@ -394,6 +394,100 @@ preflight_ecn(struct preflight *c)
 	return 0;
 }
 
+/* Watchdogs that take a pause of usual length for a storm: their queues drop. */
+
+/*
+ * How long an ingress pauses its peer where busy ones fill an egress, each draining at its part of the rate: what arrives
+ * for a round trip after PAUSE, and the distance to RESUME. Both frames are on their way for as long.
+ */
+static uint64_t
+usual_pause_ps(const struct scenario *sc, const struct sw *sw, uint32_t ingress, uint32_t busy)
+{
+	const struct topo_port *cable = &sc->topo->ports[ingress];
+	const struct pfc_params *pfc = pfc_at(sw, cable->index, sc->roce.data_prio);
+
+	return busy * (2 * (cable->delay_ps + sw->config->pipeline_ps) +
+		       (uint64_t)((double)pfc->xon_offset_bytes * 8e12 / (double)cable->rate_bps));
+}
+
+struct hasty {
+	uint32_t count, port, busy; /* that of the longest pause: the port that is paused */
+	uint64_t pause_ps;
+	struct preflight_finding remedies;
+};
+
+/* The ingresses of a switch whose pauses their peers' watchdogs take for storms. */
+static void
+weigh_watchdogs(struct hasty *all, const struct preflight *c, uint32_t egress, const uint64_t *busy, uint32_t count)
+{
+	const struct topo *topo = c->sc->topo;
+	const struct topo_node *node = &topo->nodes[topo->ports[egress].node];
+	const struct sw *sw = c->switches[topo->ports[egress].node];
+
+	for (uint32_t i = node->first_port; i < node->first_port + node->nports; i++) {
+		uint16_t index = topo->ports[i].index;
+		uint32_t peer = topo->ports[i].peer_port;
+		const struct switch_settings *settings;
+		uint64_t pause_ps;
+		char path[CFG_WHERE_PATH];
+
+		if ((busy[index / 64] >> index % 64 & 1) == 0 || c->switches[topo->ports[peer].node] == NULL ||
+		    (account_configured(sw, index) >> c->sc->roce.data_prio & 1) == 0)
+			continue;
+		settings = switch_settings_at(&c->sc->switches, topo, peer);
+		pause_ps = usual_pause_ps(c->sc, sw, i, count);
+		if (!settings->watchdog.enabled || !settings->pfc.enabled || settings->watchdog.detection_ps > pause_ps)
+			continue;
+		preflight_remedy(&all->remedies, "--set %.255s.detection_time=200ms",
+				 path_of(&settings->watchdog.where, "switch.watchdog", path));
+		all->count++;
+		if (pause_ps > all->pause_ps) {
+			all->pause_ps = pause_ps;
+			all->port = peer;
+			all->busy = count;
+		}
+	}
+}
+
+int
+preflight_watchdog(struct preflight *c)
+{
+	const struct topo *topo = c->sc->topo;
+	struct hasty all = { .count = 0 };
+	char port[64], pause[32], detection[32];
+	struct preflight_finding *f;
+	struct load *loads;
+	bool enabled = false;
+
+	for (uint32_t p = 0; p < topo->nports && !enabled; p++)
+		enabled = c->switches[topo->ports[p].node] != NULL &&
+			  switch_settings_at(&c->sc->switches, topo, p)->watchdog.enabled;
+	if (!enabled)
+		return 0;
+	loads = find_loads(c->sc);
+	if (loads == NULL)
+		return -ENOMEM;
+	for (uint32_t p = 0; p < topo->nports; p++) {
+		uint32_t busy = c->switches[topo->ports[p].node] != NULL ? crowd(topo, p, loads[p].busy) : 0;
+
+		if (busy != 0)
+			weigh_watchdogs(&all, c, p, loads[p].busy, busy);
+	}
+	free(loads);
+	if (all.count == 0)
+		return 0;
+	f = preflight_add(
+		c, "watchdog-short", false,
+		"the PFC watchdog of %s takes a pause of %s for a storm, and one lasts %s when %u ingresses fill a port "
+		"of its peer",
+		topo_port_name(topo, all.port, port),
+		units_format_time(switch_settings_at(&c->sc->switches, topo, all.port)->watchdog.detection_ps, detection,
+				  sizeof(detection)),
+		units_format_time(all.pause_ps, pause, sizeof(pause)), all.busy);
+	memcpy(f->remedy, all.remedies.remedy, sizeof(f->remedy));
+	return 0;
+}
+
 /* Rows of headroom that are short for a cable. */
 
 /* @return whether the row is the scenario's: the remedy gives it what the cable needs */

@@ -307,6 +307,25 @@ a_watchdog_without_pfc(void **state)
 	expect_none(TWO_TO_ONE, "--set switch.watchdog.enabled=true");
 }
 
+/* Three ingresses: thrice 2 x 1.1 us, and 4608 B at 100 Gbps. The peers of hosts have no watchdog. */
+static void
+a_watchdog_too_fast(void **state)
+{
+	static const char text[] =
+		"topology = { kind = \"leaf-spine\"; leaves = 3; spines = 3; hosts_per_leaf = 3; rate = \"100Gbps\"; delay "
+		"= "
+		"\"500ns\"; };\nflows = ( { src = \"h0\"; dst = \"h8\"; sport = 1; bytes = \"8MB\"; }, { src = \"h1\"; dst "
+		"= "
+		"\"h8\"; sport = 2; bytes = \"8MB\"; }, { src = \"h4\"; dst = \"h8\"; sport = 3; bytes = \"8MB\"; } );\n";
+
+	(void)state;
+	expect(text, "--set switch.watchdog.enabled=true --set switch.watchdog.detection_time=7us", "watchdog-short", false,
+	       "takes a pause of 7us for a storm, and one lasts 7.70592us when 3 ingresses fill a port of its peer");
+	expect_none(text, "--set switch.watchdog.enabled=true --set switch.watchdog.detection_time=8us");
+	expect_none(text, "--set switch.watchdog.detection_time=7us");
+	expect_none(TWO_TO_ONE, "--set switch.watchdog.enabled=true --set switch.watchdog.detection_time=1us");
+}
+
 static void
 cnps_that_wait_for_data(void **state)
 {
@@ -520,6 +539,7 @@ UNIT_TEST(preflight)
 		cmocka_unit_test(cnps_that_wait_for_data),
 		cmocka_unit_test(class_maps_that_lead_astray),
 		cmocka_unit_test(a_watchdog_without_pfc),
+		cmocka_unit_test(a_watchdog_too_fast),
 		cmocka_unit_test(buffers_in_a_circle),
 		cmocka_unit_test(more_hosts_than_uplinks),
 		cmocka_unit_test(windows_that_do_not_fill_the_path),
