@@ -242,6 +242,70 @@ add_background(struct plan_builder *b, const struct background_config *config, u
 	return bg->flow == PLAN_NONE ? -ENOMEM : 0;
 }
 
+/* How many packets pass where. */
+
+/* Data packets of each flow. @param data  [plan->flows.count] zeros */
+static void
+count_data(const struct plan *plan, const struct expect_frames *frames, uint64_t *data)
+{
+	uint64_t end_ps = 0;
+
+	for (uint32_t i = 0; i < plan->ncollectives; i++) {
+		const struct plan_collective *c = &plan->collectives[i];
+
+		if (!c->enabled)
+			continue;
+		end_ps = max_u64(end_ps, c->start_ps + c->iterations * (c->expect_ps + c->gap_ps));
+		for (uint32_t step = 0; step < coll_all_steps(c->schedule); step++)
+			if (plan_known(c, step)->flow != PLAN_NONE)
+				data[plan_known(c, step)->flow] +=
+					c->iterations * expect_data_frames(frames, c->schedule->steps[step].count_elems *
+											   coll_elem_bytes(c->type));
+	}
+	for (uint32_t i = 0; i < plan->nmessages; i++)
+		data[plan->messages[i].flow] += expect_data_frames(frames, plan->messages[i].bytes);
+	for (uint32_t i = 0; i < plan->nbackgrounds; i++) {
+		const struct plan_background *bg = &plan->backgrounds[i];
+		uint64_t until_ps = min_u64(bg->until_ps, end_ps), messages = 1;
+
+		if (bg->start_ps == TIME_NEVER)
+			continue;
+		if (bg->repeat && bg->ideal_ps != 0 && until_ps > bg->start_ps)
+			messages += (until_ps - bg->start_ps) / bg->ideal_ps;
+		data[bg->flow] += messages * expect_data_frames(frames, bg->bytes);
+	}
+}
+
+static void
+add_path(const struct routing *routing, const struct flow *flow, bool reverse, uint64_t count, uint64_t *packets)
+{
+	struct route_path path;
+
+	if (count == 0 || route_flow_path(routing, flow, reverse, &path) != 0)
+		return;
+	for (uint32_t i = 0; i < path.hops; i++)
+		packets[path.ports[i]] += count;
+}
+
+int
+plan_predict_packets(const struct plan *plan, const struct routing *routing, const struct expect_frames *frames,
+		     uint64_t *packets)
+{
+	uint64_t *data = calloc(plan->flows.count + 1u, sizeof(*data));
+
+	memset(packets, 0, routing->topo->nports * sizeof(*packets));
+	if (data == NULL)
+		return -ENOMEM;
+	count_data(plan, frames, data);
+	for (uint32_t i = 0; i < plan->flows.count; i++) {
+		add_path(routing, &plan->flows.flows[i], false, data[i], packets);
+		add_path(routing, &plan->flows.flows[i], true,
+			 (data[i] + frames->frames_per_ack - 1) / frames->frames_per_ack, packets);
+	}
+	free(data);
+	return 0;
+}
+
 /* What a run needs no more. */
 
 static bool

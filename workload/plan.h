@@ -276,6 +276,16 @@ struct plan_network {
 int plan_estimate(struct plan *plan, const struct plan_network *network, struct err *err);
 
 /*
+ * Predicts how many packets, data and ACKs, leave each port if every flow takes its configured path. Flows that repeat do
+ * so until the last collective is expected to end.
+ * @param frames   sizes and ACK coalescing
+ * @param packets  [topo->nports] set
+ * @return 0 or -ENOMEM
+ */
+int plan_predict_packets(const struct plan *plan, const struct routing *routing, const struct expect_frames *frames,
+			 uint64_t *packets);
+
+/*
  * Give back memory of the plan that a run needs no more; in a partition they keep what concerns its ranks, and ranks of
  * others that send to those. No array moves.
  * @param remote  [nnodes] nodes of other partitions; NULL: there are none

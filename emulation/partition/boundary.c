@@ -813,17 +813,23 @@ assign_named(const struct scenario *sc, uint32_t *partition)
 
 /* The graph of switches in METIS's format: neighbours of vertex v are adjncy[xadj[v] .. xadj[v + 1]). */
 struct graph {
-	idx_t *xadj, *adjncy, *cables, *weight, *partition; /* cables: the number of them to a neighbour */
-	uint32_t *vertex;                                   /* [nnodes] of a switch */
+	idx_t *xadj, *adjncy, *crossing, *weight, *partition; /* crossing: what passes to a neighbour, and back */
+	uint32_t *vertex;                                     /* [nnodes] of a switch */
+	uint64_t *packets;                                    /* [nports] predicted to leave each port */
+	uint64_t unit;                                        /* of weights */
 	idx_t count, edges;
 };
+
+/* METIS adds up weights in 32 bits. */
+#define MOST_WEIGHT (1u << 28)
 
 static void
 graph_fini(struct graph *g)
 {
 	free(g->xadj);
 	free(g->adjncy);
-	free(g->cables);
+	free(g->crossing);
+	free(g->packets);
 	free(g->weight);
 	free(g->partition);
 	free(g->vertex);
@@ -831,30 +837,64 @@ graph_fini(struct graph *g)
 
 /* A cable to a neighbour: one more to the same, or the first. */
 static void
-graph_add(struct graph *g, idx_t from, idx_t neighbour)
+graph_add(struct graph *g, idx_t from, idx_t neighbour, uint64_t packets)
 {
 	idx_t at = from;
 
 	while (at < g->edges && g->adjncy[at] != neighbour)
 		at++;
 	g->adjncy[at] = neighbour;
-	g->cables[at]++;
+	g->crossing[at] += 1 + (idx_t)(packets / g->unit);
 	g->edges += at == g->edges;
 }
 
-static int
-graph_init(struct graph *g, const struct topo *topo)
+/* A node's work is the packets that arrive there, and those that a host makes; and a look at each port. */
+static idx_t
+work_of(const struct graph *g, const struct topo *topo, uint32_t node)
 {
+	uint64_t packets = 0;
+
+	for (uint16_t p = 0; p < topo->nodes[node].nports; p++) {
+		const struct topo_port *port = topo_port_of(topo, node, p);
+
+		packets += g->packets[port->peer_port];
+		if (topo->nodes[node].kind == TOPO_HOST)
+			packets += g->packets[topo->nodes[node].first_port + p];
+	}
+	return topo->nodes[node].nports + (idx_t)(packets / g->unit);
+}
+
+static int
+predict(struct graph *g, const struct scenario *sc)
+{
+	const struct expect_frames frames = { .payload_bytes = sc->roce.mtu_bytes, .frames_per_ack = sc->roce.ack_every };
+	uint64_t all = 0;
+	int ret = plan_predict_packets(sc->plan, &sc->routing, &frames, g->packets);
+
+	for (uint32_t i = 0; i < sc->topo->nports; i++)
+		all += g->packets[i];
+	g->unit = 1 + 2 * all / MOST_WEIGHT;
+	return ret;
+}
+
+static int
+graph_init(struct graph *g, const struct scenario *sc)
+{
+	const struct topo *topo = sc->topo;
+
 	*g = (struct graph){
 		.xadj = calloc(topo->nswitches + 1u, sizeof(idx_t)),
 		.adjncy = calloc(topo->nports + 1u, sizeof(idx_t)),
-		.cables = calloc(topo->nports + 1u, sizeof(idx_t)),
+		.crossing = calloc(topo->nports + 1u, sizeof(idx_t)),
+		.packets = calloc(topo->nports + 1u, sizeof(uint64_t)),
 		.weight = calloc(topo->nswitches + 1u, sizeof(idx_t)),
 		.partition = calloc(topo->nswitches + 1u, sizeof(idx_t)),
 		.vertex = calloc(topo->nnodes + 1u, sizeof(uint32_t)),
 	};
-	if (g->xadj == NULL || g->adjncy == NULL || g->cables == NULL || g->weight == NULL || g->partition == NULL ||
-	    g->vertex == NULL)
+	if (g->xadj == NULL || g->adjncy == NULL || g->crossing == NULL || g->packets == NULL || g->weight == NULL ||
+	    g->partition == NULL || g->vertex == NULL)
+		return -ENOMEM;
+	if (predict(g, sc) < 0)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < topo->nnodes; i++)
 		if (topo->nodes[i].kind == TOPO_SWITCH)
@@ -863,12 +903,13 @@ graph_init(struct graph *g, const struct topo *topo)
 		uint32_t group = group_of(topo, i);
 		idx_t from = g->edges;
 
-		g->weight[g->vertex[group]] += topo->nodes[i].nports * (topo->nodes[i].kind == TOPO_HOST ? 2 : 1);
+		g->weight[g->vertex[group]] += work_of(g, topo, i);
 		for (uint16_t p = 0; topo->nodes[i].kind == TOPO_SWITCH && p < topo->nodes[i].nports; p++) {
-			uint32_t peer = topo_port_of(topo, i, p)->peer;
+			const struct topo_port *port = topo_port_of(topo, i, p);
 
-			if (topo->nodes[peer].kind == TOPO_SWITCH)
-				graph_add(g, from, (idx_t)g->vertex[peer]);
+			if (topo->nodes[port->peer].kind == TOPO_SWITCH)
+				graph_add(g, from, (idx_t)g->vertex[port->peer],
+					  g->packets[topo->nodes[i].first_port + p] + g->packets[port->peer_port]);
 		}
 		if (topo->nodes[i].kind == TOPO_SWITCH)
 			g->xadj[g->vertex[i] + 1] = g->edges;
@@ -877,15 +918,16 @@ graph_init(struct graph *g, const struct topo *topo)
 }
 
 static int
-assign_by_metis(const struct topo *topo, uint32_t partitions, uint32_t *partition, struct err *err)
+assign_by_metis(const struct scenario *sc, uint32_t partitions, uint32_t *partition, struct err *err)
 {
 	idx_t options[METIS_NOPTIONS], one = 1, count = (idx_t)partitions, boundary = 0;
+	const struct topo *topo = sc->topo;
 	struct graph g;
-	int ret = graph_init(&g, topo);
+	int ret = graph_init(&g, sc);
 
 	METIS_SetDefaultOptions(options);
 	options[METIS_OPTION_SEED] = DIVISION_SEED;
-	if (ret == 0 && METIS_PartGraphRecursive(&g.count, &one, g.xadj, g.adjncy, g.weight, NULL, g.cables, &count, NULL,
+	if (ret == 0 && METIS_PartGraphRecursive(&g.count, &one, g.xadj, g.adjncy, g.weight, NULL, g.crossing, &count, NULL,
 						 NULL, options, &boundary, g.partition) != METIS_OK)
 		ret = -EINVAL;
 	for (uint32_t i = 0; ret == 0 && i < topo->nnodes; i++)
@@ -912,7 +954,7 @@ division_make(const struct scenario *sc, uint32_t partitions, uint32_t *partitio
 	if (sc->npartitions != 0)
 		assign_named(sc, partition);
 	else
-		ret = assign_by_metis(topo, partitions, partition, err);
+		ret = assign_by_metis(sc, partitions, partition, err);
 	for (uint32_t i = 0; ret == 0 && i < topo->nnodes; i++)
 		if (partition[i] == UNSET)
 			partition[i] = partition[group_of(topo, i)];

@@ -425,6 +425,34 @@ a_partition_forgets_others(void **state)
 	plan_destroy(plan);
 }
 
+/* A ring of 4 with a flow of 3 frames beside it: data there, ACKs back, each over its host's port and the switch's. */
+static void
+packets_are_predicted(void **state)
+{
+	const struct expect_frames frames = { .payload_bytes = 1000, .frames_per_ack = 2 };
+	struct plan *plan =
+		make("collectives = ( { step_bytes = 4000; iterations = 2; } );\n"
+		     "flows = ( { src = \"0\"; dst = \"2\"; sport = 20000; bytes = 2001; mode = \"once\"; } );");
+	uint64_t packets[2 * STAR_MAX_HOSTS];
+	struct route_table *table;
+	struct routing routing;
+
+	assert_non_null(plan);
+	table = route_table_create(&star.topo);
+	assert_non_null(table);
+	routing = (struct routing){ .topo = &star.topo, .table = table };
+	assert_int_equal(plan_predict_packets(plan, &routing, &frames, packets), 0);
+	/* 3 steps of 4 frames, twice, and half as many ACKs. */
+	assert_int_equal(packets[1], 24 + 12);
+	assert_int_equal(packets[4 + 1], 24 + 12);
+	assert_int_equal(packets[0], 24 + 12 + 3);
+	assert_int_equal(packets[4 + 2], 24 + 12 + 3);
+	assert_int_equal(packets[2], 24 + 12 + 2);
+	assert_int_equal(packets[4 + 0], 24 + 12 + 2);
+	route_table_destroy(table);
+	plan_destroy(plan);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, drop)
 
 UNIT_TEST(plan)
@@ -442,6 +470,7 @@ UNIT_TEST(plan)
 		TEST(further_dependencies_have_records),
 		TEST(digest_distinguishes_plans),
 		TEST(a_partition_forgets_others),
+		TEST(packets_are_predicted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
