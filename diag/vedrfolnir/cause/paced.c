@@ -172,7 +172,8 @@ finding_of(struct cause_set *set, uint32_t step, const struct carried *carried)
 	if (finding == NULL || merge_put(set, &finding->out.steps, &finding->out.nsteps, step) == EV_NONE ||
 	    merge_put(set, &finding->out.victims, &finding->out.nvictims, set->in->steps[step].flow) == EV_NONE)
 		return NULL;
-	cause_port(set, finding, want.root_port);
+	if (want.root_port != EV_NONE) /* one of several links: the step before has them */
+		cause_port(set, finding, want.root_port);
 	if (carried->receiver)
 		cause_port(set, finding, set->in->ev->ports[want.root_port].peer);
 	cause_time(finding, want.start_ps, want.end_ps);

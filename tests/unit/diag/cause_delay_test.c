@@ -224,6 +224,8 @@ test_delay_slows_the_sender(void **state)
 	assert_non_null(delay);
 	assert_int_equal(v->nfindings, 1);
 	assert_int_equal(delay->nsteps, 2);
+	for (uint32_t i = 0; i < delay->nports; i++) /* it is of one of several links: none is of both steps for sure */
+		assert_true(delay->ports[i] < v->run.nports);
 	assert_float_equal((float)(delay->explained_ps / 1e9), 98.5f, 0.1f);
 	verdict_destroy(v);
 }
