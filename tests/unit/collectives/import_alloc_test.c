@@ -90,6 +90,16 @@ msccl(void **state)
 			    "<algo name=\"a\" nchunksperloop=\"2\" ngpus=\"2\" coll=\"allreduce\" inplace=\"1\">" GPU(
 				    "0", "1") GPU("1", "0") "</algo>",
 			    20);
+	/* The first operation of all is part of a step of two. */
+	text_without_memory(IMPORT_MSCCL,
+			    "<algo name=\"a\" nchunksperloop=\"1\" ngpus=\"2\" coll=\"reduce\" inplace=\"1\">"
+			    "<gpu id=\"0\" i_chunks=\"1\" o_chunks=\"0\" s_chunks=\"0\">"
+			    "<tb id=\"0\" send=\"-1\" recv=\"1\" chan=\"0\">" STEP(
+				    "0", "rrc", "i", "i", "0") "</tb></gpu>"
+							       "<gpu id=\"1\" i_chunks=\"1\" o_chunks=\"0\" s_chunks=\"0\">"
+							       "<tb id=\"0\" send=\"0\" recv=\"-1\" chan=\"0\">" STEP(
+								       "0", "s", "i", "i", "0") "</tb></gpu></algo>",
+			    20);
 }
 
 /* Messages, computations and collectives, of all ranks and of a group that the file of groups defines. */
@@ -131,13 +141,15 @@ lists_grow_anywhere(void **state)
 {
 	const struct import_options options = { .kind = IMPORT_CHAKRA, .path = folder, .elem_bytes = 1 };
 
-	for (uint64_t before = 0; before < 8; before++) {
-		begin(2);
-		for (uint64_t id = 1; id < 50 + before; id++)
-			compute(0, id, 5, id > 2 ? (uint64_t[]){ id - 1, id - 2 } : NULL, id > 2 ? 1 + before % 2 : 0);
-		for (uint32_t rank = 0; rank < 2; rank++)
-			for (uint64_t id = 0; id < 6; id++)
-				collective(rank, 100 + id, 0, 900, NULL, (uint64_t[]){ 99 + id }, id != 0);
+	for (uint64_t before = 0; before < 2; before++) {
+		begin(5);
+		for (uint64_t id = 1; id < 62 + before; id++) {
+			const uint64_t deps[] = { id - 1, id - 2, id - 3, id - 4 };
+
+			compute(0, id, 5, deps, id < 5 ? id - 1 : 4);
+		}
+		for (uint32_t rank = 0; rank < 5; rank++)
+			collective(rank, 100, 0, 900, NULL, NULL, 0);
 		write_traces();
 		each_refusal_is_reported(&options);
 	}

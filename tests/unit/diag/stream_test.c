@@ -327,6 +327,26 @@ test_bad_reports(void **state)
 	leave_out(&r, "END: reason = 8; right would be 0 to 7");
 }
 
+/* The first is named, all are counted. */
+static void
+test_several_bad_reports(void **state)
+{
+	struct records r;
+	struct evidence ev;
+	struct err err;
+
+	(void)state;
+	two_hosts(&r);
+	records_step(&r, 3, 2, REC_NONE, 0, 1);
+	records_step(&r, 4, 1, REC_NONE, 0, 1);
+	assert_int_equal(decode(&r, SIZE_MAX / 2, &ev, &err), 0);
+	assert_int_equal(ev.left_out, 2);
+	assert_int_equal(ev.left_out_node, 2);
+	assert_non_null(strstr(ev.left_out_why.text, "step = 3; right would be at most 2"));
+	evidence_fini(&ev);
+	records_fini(&r);
+}
+
 static void
 test_truncated(void **state)
 {
@@ -738,15 +758,25 @@ test_interrupted(void **state)
 UNIT_TEST(stream)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_any_portions),   cmocka_unit_test(test_refused_connections),
-		cmocka_unit_test(test_no_socket),      cmocka_unit_test(test_arrivals),
-		cmocka_unit_test(test_stream_header),  cmocka_unit_test(test_frames),
-		cmocka_unit_test(test_bad_frames),     cmocka_unit_test(test_frames_behind_the_end),
-		cmocka_unit_test(test_interrupted),    cmocka_unit_test(test_reset_connections),
-		cmocka_unit_test(test_bad_records),    cmocka_unit_test(test_bad_headers),
-		cmocka_unit_test(test_bad_reports),    cmocka_unit_test(test_truncated),
-		cmocka_unit_test(test_without_memory), cmocka_unit_test(test_descriptors),
-		cmocka_unit_test(test_mapped_files),   cmocka_unit_test(test_connections),
+		cmocka_unit_test(test_any_portions),
+		cmocka_unit_test(test_refused_connections),
+		cmocka_unit_test(test_no_socket),
+		cmocka_unit_test(test_arrivals),
+		cmocka_unit_test(test_several_bad_reports),
+		cmocka_unit_test(test_stream_header),
+		cmocka_unit_test(test_frames),
+		cmocka_unit_test(test_bad_frames),
+		cmocka_unit_test(test_frames_behind_the_end),
+		cmocka_unit_test(test_interrupted),
+		cmocka_unit_test(test_reset_connections),
+		cmocka_unit_test(test_bad_records),
+		cmocka_unit_test(test_bad_headers),
+		cmocka_unit_test(test_bad_reports),
+		cmocka_unit_test(test_truncated),
+		cmocka_unit_test(test_without_memory),
+		cmocka_unit_test(test_descriptors),
+		cmocka_unit_test(test_mapped_files),
+		cmocka_unit_test(test_connections),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
