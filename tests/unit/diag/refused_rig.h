@@ -3,6 +3,12 @@
 #pragma once
 
 #include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
 
 #include "diag/registry.h"
 #include "diag/verdict.h"
