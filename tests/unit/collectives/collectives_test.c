@@ -15,7 +15,6 @@ every_collective_is_complete(void **state)
 {
 	const uint32_t orders = unit_wide(1, 3, "orders in which each collective is executed");
 	const uint32_t types = unit_wide(1, 4, "halves of what each collective of 20 ranks or more is executed with");
-	const uint32_t tries = unit_wide(2, 4, "tries of each collective of 20 ranks or more");
 	static struct rig_try try;
 	uint32_t tried = 0;
 
@@ -26,9 +25,6 @@ every_collective_is_complete(void **state)
 				struct coll_schedule *schedule;
 				struct err err = { 0 };
 
-				/* Half of them with 32 ranks, and the other half with 64. */
-				if (tries != 4 && ranks >= 20 && i % 2 != (ranks == 64))
-					continue;
 				if (!rig_try(&try, op, algorithm, ranks, i % 4))
 					continue;
 				tried++;

@@ -495,7 +495,7 @@ static const struct text texts[] = {
 	{ "MSCCL's steps", take_msccl, msccl_steps, 200000, NULL, false },
 	{ "MSCCL's thread blocks", take_msccl, msccl_blocks, 100000, NULL, false },
 	{ "MSCCL's chains, some", take_msccl, msccl_chains, 6000, NULL, false },
-	{ "MSCCL's chains", take_msccl, msccl_chains, 60000, "comparisons; fewer steps that may run at once", true },
+	{ "MSCCL's chains", take_msccl, msccl_chains, 120000, "comparisons; fewer steps that may run at once", true },
 	{ "MSCCL's cuts", take_msccl_many, msccl_cuts, 4, "text:3: gpu 0 tb 0 step 0", false },
 	{ "HPCC's flows", take_hpcc, hpcc_lines, 60000, NULL, false },
 };

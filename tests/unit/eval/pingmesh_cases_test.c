@@ -98,10 +98,8 @@ a_seed_has_enough_problems_of_every_kind(void **state)
 static void
 other_seeds_load_as_well(void **state)
 {
-	const uint32_t seeds = unit_wide(40, 198, "other seeds of R-Pingmesh's cases");
-
 	(void)state;
-	for (uint64_t seed = 2; seed < 2 + seeds; seed++) {
+	for (uint64_t seed = 2; seed < 200; seed++) {
 		struct scenario *whole;
 		struct err err = { 0 };
 
