@@ -19,6 +19,8 @@ __all__ = ['Browser', 'By', 'Keys']
 
 SWITCHES = ('--headless=new', '--disable-gpu', '--hide-scrollbars', '--disable-dev-shm-usage', '--window-size=1280,900')
 
+DRAWN_IN_VIEW = ('#fabric', '#waiting', '#provenance')
+
 
 class Browser:
     """One browser for many pages. What a page says on its console, and asks of the network, is counted."""
@@ -76,7 +78,15 @@ class Browser:
         observed = [entry['message'] for entry in self.driver.get_log('browser')]
         check(not observed, f'{name}: nothing on the console', observed)
 
+    def see(self, selector):
+        """Drawings out of sight are made anew when they come into view: scrolls to the one in which a selector begins."""
+        part = selector.split()[0]
+        if part in DRAWN_IN_VIEW:
+            self.script('const n = document.querySelector(arguments[0]); if (n) n.scrollIntoView({block: "start"})', part)
+            self.settle()
+
     def all(self, selector):
+        self.see(selector)
         return self.driver.find_elements(By.CSS_SELECTOR, selector)
 
     def one(self, selector):
@@ -108,6 +118,11 @@ class Browser:
         metrics = self.driver.execute_cdp_cmd('Performance.getMetrics', {})['metrics']
         return 1e3 * next(metric['value'] for metric in metrics if metric['name'] == 'TaskDuration')
 
+    def layouts(self):
+        """How often the page was laid out so far."""
+        metrics = self.driver.execute_cdp_cmd('Performance.getMetrics', {})['metrics']
+        return next(metric['value'] for metric in metrics if metric['name'] == 'LayoutCount')
+
     def press(self, selector, *keys):
         for key in keys:
             self.one(selector).send_keys(key)
@@ -115,6 +130,7 @@ class Browser:
 
     def indices(self, selector):
         """data-index of what a selector finds, as a set."""
+        self.see(selector)
         return set(self.script('return [...document.querySelectorAll(arguments[0])].map((n) => Number(n.dataset.index))', selector))
 
     def data(self):

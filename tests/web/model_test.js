@@ -7,7 +7,7 @@ import {betweenOf} from "../../web/src/between.js";
 import {partsOf, shownOf} from "../../web/src/budget.js";
 import {addUp, bytes, change, count, cut, duration, readable, score, timeIn} from "../../web/src/format.js";
 import {hashOf, readHash} from "../../web/src/hash.js";
-import {lanesOf, lanesOfRun, seenIn, stepAt, worstOf} from "../../web/src/lanes.js";
+import {byLane, lanesOf, lanesOfRun, litIn, placeOf, seenIn, stepAt, worstOf} from "../../web/src/lanes.js";
 import {leadOf} from "../../web/src/lead.js";
 import {withSums} from "../../web/src/ledger.js";
 import {belonging, column, eventsOf, level, modelOf, rows, stepIsLit, stepName, victimFlow} from "../../web/src/model.js";
@@ -316,6 +316,21 @@ const tests = {
     worstOf(flat, lanes[0], 0, 8000, worst);
     assert.deepEqual([...worst], [1, 4, 4, 1, 0, 1, 4, 4], "as expected, the lost part, nothing");
     assert.deepEqual(run.laneOf(model.step(5)), 1);
+    assert.deepEqual([0, 3, 5, 6].map((index) => placeOf(flat, index)), [0, 3, 5, -1], "the page has no seventh step");
+  },
+
+  a_choice_in_its_lanes() {
+    const {flat} = lanesOfRun(modelOf(data())), of = (steps, flows) => ({steps: new Set(steps), stepFlows: new Set(flows)});
+    assert.equal(litIn(flat, null), null);
+    const lit = litIn(flat, of([5, 0, 99], []));
+    assert.deepEqual([...lit.mask], [1, 0, 0, 0, 0, 1]);
+    assert.deepEqual([...lit.byLane], [[1, [5]], [0, [0]]], "each in its own, and none for a step that is not there");
+    const byFlow = litIn(flat, of([0], [flat.flow[0]]));
+    assert.deepEqual(
+        [...byFlow.mask], [...flat.flow].map((flow) => (flow === flat.flow[0] ? 1 : 0)), "all of a flow, once each");
+    assert.equal(byFlow.byLane.get(0).length, new Set(byFlow.byLane.get(0)).size);
+    const marks = byLane([{lane: 2, time: 9}, {lane: 0, time: 1}, {lane: 2, time: 3}]);
+    assert.deepEqual(marks.get(2).map((mark) => mark.time), [3, 9], "in order of time");
   },
 
   what_belongs_together() {

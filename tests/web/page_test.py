@@ -32,6 +32,23 @@ requestAnimationFrame(() => requestAnimationFrame(() => { delete root.dataset.pe
 """
 
 
+# What a click asks of the layout, which answers by laying out the page, and how many nodes it makes or changes.
+COUNT_WORK = """
+window.work = {asked: [], touched: 0};
+const asks = (on, name) => {
+  const {get, set, value} = Object.getOwnPropertyDescriptor(on, name), ask = (of) => function(...args) {
+    window.work.asked.push(`${name} of ${this.className || this.localName}`); return of.apply(this, args); };
+  Object.defineProperty(on, name, {configurable: true, ...(value ? {value: ask(value)} : {get: ask(get), set: set && ask(set)})});
+};
+["clientWidth", "clientHeight", "scrollLeft", "scrollTop", "scrollWidth", "scrollHeight", "getBoundingClientRect", "scrollTo",
+  "scrollIntoView", "checkVisibility"].forEach((name) => asks(Element.prototype, name));
+["offsetWidth", "offsetHeight", "offsetLeft", "offsetTop", "innerText"].forEach((name) => asks(HTMLElement.prototype, name));
+["getBBox", "getScreenCTM"].forEach((name) => asks(SVGGraphicsElement.prototype, name));
+new MutationObserver((records) => records.forEach(({addedNodes}) => { window.work.touched += addedNodes.length > 0 ?
+  [...addedNodes].reduce((sum, node) => sum + 1 + (node.querySelectorAll ? node.querySelectorAll("*").length : 0), 0) : 1; }))
+  .observe(document.documentElement, {subtree: true, childList: true, attributes: true, characterData: true});
+"""
+
 # How often each drawing is made anew.
 COUNT_DRAWINGS = """
 const counted = (on, name, of) => { const call = on[name]; on[name] = function(...args) {
@@ -56,15 +73,41 @@ def answers_at_once(browser):
         browser.settle()
     check(min(took_ms) < 100 * slowness(), "a large run: a click is answered within 100 ms of processor time", took_ms)
     browser.script(COUNT_DRAWINGS)
-    for again in range(2):
-        browser.script("window.made = {}; arguments[0].dispatchEvent(new MouseEvent('click', {bubbles: true}))", browser.all(".finding")[again])
+    browser.script("window.made = {}; document.querySelectorAll('.finding')[0].dispatchEvent(new MouseEvent('click', {bubbles: true}))")
+    browser.settle()
+    made = browser.script("return window.made")
+    check(made.get("rows") == 1 and "waiting" not in made, "a large run: a click does not draw what is out of sight", made)
+    browser.see("#waiting")
+    check(browser.script("return window.made.waiting") == 1, "a large run: but once it comes into view")
+    for other in (1, 0):
+        browser.script("window.made = {}; arguments[0].dispatchEvent(new MouseEvent('click', {bubbles: true}))", browser.all(".finding")[other])
         browser.settle()
         browser.settle()
         made = browser.script("return window.made")
         bars = made.pop("bars of the run", 0)
         check(made.get("rows") == 1 and made.get("waiting") == 1 and max(made.values()) == 1, "a large run: a click makes each drawing once", made)
         check(bars < 10, "a large run: and the run above it not at all: its brush alone", bars)
+    click_costs_little(browser)
     browser.quiet("a large run")
+
+
+def click_costs_little(browser):
+    """Counts, which are those of any machine: layouts, questions that force one, nodes that are made or changed."""
+    browser.script(COUNT_WORK)
+    own = {f"{name} of rows" for name in ("scrollLeft", "scrollTop", "scrollTo")} # of a box that goes to what lights up
+    for part, most, nodes in (("h1", 2, 400), ("#fabric", 5, 4500), ("#waiting", 5, 4500)):
+        browser.script("document.querySelector(arguments[0]).scrollIntoView()", part)
+        browser.settle()
+        for index in range(6):
+            browser.script("window.work = {asked: [], touched: 0}")
+            before = browser.layouts()
+            browser.script("document.querySelectorAll('.finding')[arguments[0]].dispatchEvent(new MouseEvent('click', {bubbles: true}))", index)
+            browser.settle()
+            layouts, work = browser.layouts() - before, browser.script("return window.work")
+            where = f"a large run at {part}, finding {index + 1}"
+            check(layouts <= most, f"{where}: a click lays out the page {most} times at most", layouts)
+            check(set(work["asked"]) <= own and len(work["asked"]) <= 10, f"{where}: and forces no layout but to scroll", work["asked"])
+            check(0 < work["touched"] < nodes, f"{where}: and touches fewer than {nodes} nodes", work["touched"])
 
 
 def unfold(browser):
@@ -110,8 +153,9 @@ def lights_up(browser, run):
     check(finding["sentence"] in browser.text("#inspector"), "the inspector says it", browser.text("#inspector"))
     check(not browser.indices("#findings .lit") - {0}, "no other finding does")
     browser.press("body", Keys.ESCAPE)
-    check(not browser.all(".lit, .dim") and browser.script("return document.getElementById('inspector').hidden"),
-          "Escape chooses nothing")
+    lit = [part for part in ("#fabric", "#waiting", "#provenance", "body") if browser.all(f"{part} .lit, {part} .dim")]
+    check(not lit and browser.script("return document.getElementById('inspector').hidden"),
+          "Escape chooses nothing", lit)
     browser.click(f"#fabric .link[data-index='{finding['root_at']}']")
     named = {i for i, f in enumerate(data["findings"]) if finding["root_at"] in [f["root_at"], *f["ports_at"]]}
     check(browser.indices("#findings .lit") == named, "a port lights up the findings that name it", named)
@@ -124,6 +168,7 @@ def lights_up(browser, run):
     named = {i for i, f in enumerate(data["findings"]) if step in f["steps_at"]}
     check(browser.indices("#findings .lit") == named, "a step lights up the findings that explain it", named)
     graph = [g["step"] for g in data["graphs"]["list"]].index(step)
+    browser.see("#provenance")
     check(browser.script("return Number(document.getElementById('choose').value)") == graph, "and opens its provenance graph")
     browser.press("body", Keys.ESCAPE)
     browser.quiet("after all that")

@@ -6,22 +6,32 @@ const names = [
   "other", "pfc"
 ];
 
+let now = null; /* asked once: an answer costs the page's styles wherever something has changed */
+
 export function colorsNow() {
-  const style = getComputedStyle(document.documentElement);
-  return Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
+  const style = now || getComputedStyle(document.documentElement);
+  now ||= Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
+  return now;
+}
+
+function forget() {
+  now = null;
 }
 
 /* Paper is light and has no scroll bars: drawings are redrawn whole for it. */
 export function whenColorsChange(draw) {
-  const root = document.documentElement;
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
-  addEventListener("scheme", draw);
+  const root = document.documentElement, again = () => {
+    forget();
+    draw();
+  };
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
+  addEventListener("scheme", again);
   addEventListener("beforeprint", () => {
     root.classList.add("print");
-    draw();
+    again();
   });
   addEventListener("afterprint", () => {
     root.classList.remove("print");
-    draw();
+    again();
   });
 }

@@ -57,6 +57,30 @@ export function whenSized(node, draw) {
   sized();
 }
 
+/*
+ * A scrolled box whose place is known: to ask the box for it costs a layout of the page wherever something has changed.
+ * @param moved  called when the reader has scrolled
+ */
+export function scrolled(node, moved) {
+  const at = {left: 0, top: 0}, read = () => Object.assign(at, {left: node.scrollLeft, top: node.scrollTop});
+  let own = false;
+  node.addEventListener("scroll", () => {
+    if (!own) {
+      read();
+      moved();
+    }
+    own = false;
+  });
+  /* To a place that what is drawn into the box is drawn for: last, since it needs the layout. */
+  at.go = (left, top) => {
+    const before = [node.scrollLeft, node.scrollTop];
+    node.scrollTo(left, top);
+    read();
+    own ||= at.left !== before[0] || at.top !== before[1];
+  };
+  return at;
+}
+
 /* At most once a frame. */
 export function perFrame(draw) {
   let asked = false;

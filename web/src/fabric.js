@@ -74,11 +74,17 @@ function pausedIn({series, time}, port) {
 
 /* Colors of the time shown: the brush moves, and what is drawn stays. */
 function recolor(store, box) {
-  const used = usedIn(store), {time} = store;
+  const used = usedIn(store);
   for (const link of used ? box.querySelectorAll(".link") : []) {
     const share = used(Number(link.getAttribute("data-index")));
     link.lastChild.setAttribute("class", share === null ? "none" : share < 0.005 ? "l0" : levelName(share));
   }
+  markAway(store, box);
+}
+
+/* Ports that were not paused in the time shown. */
+function markAway(store, box) {
+  const {time} = store;
   for (const mark of box.querySelectorAll(".paused")) {
     const port = Number(mark.getAttribute("data-index")), share = time.isWhole() ? null : pausedIn(store, port);
     mark.classList.toggle("away", share !== null && share < PAUSED_SHARE);
@@ -234,17 +240,17 @@ export function drawFabric(root, store) {
     const flows = drawCollective(store, made);
     keys.replaceChildren(...legend(store, tiers, {...made, ...flows}));
     store.mark(box);
-    recolor(store, box);
+    markAway(store, box);
   };
-  const draw = () => {
-    made = drawing(store, tiers, box.clientWidth);
+  whenSized(box, (width) => {
+    made = drawing(store, tiers, width);
     box.replaceChildren(made.image);
     show();
+    recolor(store, box);
     again();
-  };
-  whenSized(box, draw);
+  });
   save(part, {csv: () => csv(store)});
-  store.later((changed) => {
+  store.later(part, (changed) => {
     if (changed.collective && made)
       show();
     else if (changed.chosen)

@@ -84,13 +84,11 @@ export function drawIterations(root, store) {
     return;
   const canvas = el("canvas", {height: HEIGHT, "aria-hidden": "true"}), strip = el("div", {class: "iterations"}, canvas);
   const {line, fill} = tools(store);
-  let bars = [], pitch = 1;
+  let bars = [], pitch = 1, width = 0;
   const redraw = perFrame(() => {
-    bars = barsOf(model, strip.clientWidth);
-    pitch = Math.min(MOST_PITCH, strip.clientWidth / bars.length);
+    const g = fit(canvas, width, HEIGHT);
     fill();
-    const g = fit(canvas, strip.clientWidth, HEIGHT);
-    g.clearRect(0, 0, strip.clientWidth, HEIGHT);
+    g.clearRect(0, 0, width, HEIGHT);
     paint(g, store, bars, pitch);
   });
   const at = (event) => bars[Math.floor((event.clientX - strip.getBoundingClientRect().left) / pitch)];
@@ -100,11 +98,16 @@ export function drawIterations(root, store) {
          "A bar is one collective; its height is its time, relative to the expected time (the line)."));
   save(part, {
     csv: () => csv(model),
-    pictures: () => [{width: strip.clientWidth, height: HEIGHT, paint: (g) => paint(g, store, bars, pitch)}],
+    pictures: () => [{width, height: HEIGHT, paint: (g) => paint(g, store, bars, pitch)}],
   });
   strip.addEventListener("click", (event) => at(event) && store.show(at(event).worst));
   tip(strip, (event) => (event && at(event) ? title(model, at(event).worst) : null));
-  whenSized(strip, redraw);
+  whenSized(strip, (now) => {
+    width = now;
+    bars = barsOf(model, width);
+    pitch = Math.min(MOST_PITCH, width / bars.length);
+    redraw();
+  });
   whenColorsChange(redraw);
   store.on((changed) => changed.collective && redraw());
 }

@@ -52,7 +52,8 @@ function stepsOf(model, places) {
     state: make(Uint8Array),
     flow: make(Int32Array),
     host: make(Int32Array),
-    index: make(Uint32Array),
+    index: make(Uint32Array), /* ascends */
+    lane: make(Int32Array).fill(-1),
   };
   model.collectives.forEach((c, collective) => {
     const times = model.timesOf(collective), first = times ? places.get(c.job).first : 0;
@@ -145,13 +146,44 @@ function allLanes(model, flat, rows, jobs) {
   return lanes;
 }
 
+/* A step's place in the arrays; -1: the page has no room for it. */
+export function placeOf(flat, index) {
+  let low = 0, high = flat.count - 1;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (flat.index[middle] < index)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return flat.count > 0 && flat.index[low] === index ? low : -1;
+}
+
+/* What of a choice lights up: {mask: by step, byLane: lane -> its steps}; null: nothing is chosen. */
+export function litIn(flat, lit) {
+  if (!lit)
+    return null;
+  const mask = new Uint8Array(flat.count), byLane = new Map(), light = (i) => {
+    if (i < 0 || mask[i])
+      return;
+    mask[i] = 1;
+    if (!byLane.has(flat.lane[i]))
+      byLane.set(flat.lane[i], []);
+    byLane.get(flat.lane[i]).push(i);
+  };
+  for (const index of lit.steps)
+    light(placeOf(flat, index));
+  for (let i = 0; lit.stepFlows.size > 0 && i < flat.count; i++)
+    lit.stepFlows.has(flat.flow[i]) && light(i);
+  return {mask, byLane};
+}
+
 /* What the timeline draws, looked up once. */
 export function lanesOfRun(model) {
   const {places, jobs, rows: count} = placesOf(model), flat = stepsOf(model, places), rows = byRow(flat, count);
-  const lanes = allLanes(model, flat, rows, jobs), laneOf = new Map(), rowOfHost = new Map(), firstLane = [];
+  const lanes = allLanes(model, flat, rows, jobs), rowOfHost = new Map(), firstLane = [];
   lanes.forEach((lane, i) => firstLane[lane.row] ??= i);
-  if (flat.count <= MOST_IN_LANES)
-    lanes.forEach((lane, i) => lane.steps.forEach((at) => laneOf.set(flat.index[at], i)));
+  lanes.forEach((lane, i) => lane.steps.forEach((at) => flat.lane[at] = i));
   rows.forEach((own, row) => own.length > 0 && !rowOfHost.has(flat.host[own[0]]) && rowOfHost.set(flat.host[own[0]], row));
   const rowOf = (step) => (step.rank < 0 ? -1 : places.get(model.collectives[step.collective].job).first + step.rank);
   return {
@@ -160,10 +192,23 @@ export function lanesOfRun(model) {
     rows,
     jobs,
     firstLane,
-    laneOf: (step) => laneOf.get(step.index) ?? firstLane[rowOf(step)] ?? 0,
+    laneOf(step) {
+      const at = placeOf(flat, step.index);
+      return at >= 0 && flat.lane[at] >= 0 ? flat.lane[at] : firstLane[rowOf(step)] ?? 0;
+    },
     laneOfHost: (host) => (rowOfHost.has(host) ? firstLane[rowOfHost.get(host)] : -1),
-    paths: model.collectives.filter((c) => c.steps && c.steps.path.length > 0).map((c) => c.steps.path),
   };
+}
+
+/* Where critical paths pass from lane to lane: [lane, when its step ends, lane, when its step starts] each. */
+export function passesOf(model, run) {
+  const passes = [];
+  for (const {steps} of model.generated ? [] : model.collectives) {
+    const path = steps ? steps.path.map((index) => model.step(index)) : [];
+    for (let i = 0; i + 1 < path.length; i++)
+      passes.push([run.laneOf(path[i]), path[i].end, run.laneOf(path[i + 1]), path[i + 1].start]);
+  }
+  return passes.filter(([from, , to]) => from !== to);
 }
 
 /* The first of a lane's steps that may be seen from this time on. */
@@ -195,17 +240,20 @@ export const countIn = (flat, lane, from, to) => firstIn(flat, lane, to + lane.l
  * @param[in,out] worst  [px] what is there already
  */
 export function worstOf(flat, lane, from, to, worst) {
+  seenIn(flat, lane, from, to, (i) => worsen(flat, i, from, to, worst));
+}
+
+/* The same of one step. */
+export function worsen(flat, i, from, to, worst) {
   const px = worst.length, per = px / (to - from);
-  seenIn(flat, lane, from, to, (i) => {
-    const first = Math.max(0, Math.floor((flat.start[i] - from) * per)),
-          last = Math.min(px - 1, Math.floor((flat.end[i] - from) * per));
-    const plain = flat.level[i] > 0 ? Math.floor((flat.plain[i] - from) * per) : px;
-    for (let x = first; x <= last; x++) {
-      const level = x >= Math.min(plain, last) && flat.level[i] > 0 ? 1 + flat.level[i] : 1;
-      if (worst[x] < level)
-        worst[x] = level;
-    }
-  });
+  const first = Math.max(0, Math.floor((flat.start[i] - from) * per)),
+        last = Math.min(px - 1, Math.floor((flat.end[i] - from) * per));
+  const plain = flat.level[i] > 0 ? Math.floor((flat.plain[i] - from) * per) : px;
+  for (let x = first; x <= last; x++) {
+    const level = x >= Math.min(plain, last) && flat.level[i] > 0 ? 1 + flat.level[i] : 1;
+    if (worst[x] < level)
+      worst[x] = level;
+  }
 }
 
 /* The step of a lane at a time; where bars are thin, the nearest. @param slack  in ns */
@@ -228,6 +276,15 @@ export const isCritical = (flat, i) => !!(flat.state[i] & CRITICAL);
 /* Marks between lanes, each with its lane. */
 export const detectionsOf = (model, run) =>
     model.detections.filter((d) => d.step >= 0).map((d) => ({...d, lane: run.laneOf(model.step(d.step))}));
+
+/* Marks by lane, in order of time. */
+export function byLane(marks) {
+  const lanes = new Map();
+  for (const mark of marks)
+    lanes.has(mark.lane) ? lanes.get(mark.lane).push(mark) : lanes.set(mark.lane, [mark]);
+  lanes.forEach((list) => list.sort((a, b) => a.time - b.time));
+  return lanes;
+}
 
 /* The same of notifications between two times; none where there are more than most of them. */
 export function notificationsIn(model, run, from, to, most) {

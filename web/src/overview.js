@@ -222,20 +222,20 @@ export function overviewOf(store, run, rows, shown, goTo) {
     get rows() {
       return rows();
     },
-    scale: () => store.time.overall(rows().label, canvas.parentNode.clientWidth - rows().right),
+    width: 0,
+    scale: () => store.time.overall(rows().label, o.width - rows().right),
   };
   o.sizes = heights(o);
-  const draw = () => {
-    const width = canvas.parentNode ? canvas.parentNode.clientWidth : 0;
-    if (width > 0)
-      repaint(o, width);
-  };
+  const draw = () => o.width > 0 && repaint(o, o.width);
   o.draw = draw;
   o.redraw = perFrame(draw);
   o.listen = () => {
     listenForBrush(o, store.moved);
     tip(canvas, (event) => (event ? textAt(o, event) : null));
-    whenSized(canvas.parentNode, draw);
+    whenSized(canvas.parentNode, (width) => {
+      o.width = width;
+      draw();
+    });
     whenColorsChange(draw);
     store.on((changed) => changed.time && o.redraw());
   };

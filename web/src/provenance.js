@@ -173,12 +173,12 @@ export function drawProvenance(root, store) {
     title.textContent = `${stepName(model, step)}: ${t.of(step.took)} instead of ${t.of(step.expect)}${
         step.critical ? ", on the critical path" : ""}`;
     box.replaceChildren(made.image);
-    if (made.wide > width)
-      box.scrollLeft = made.victim - width / 2;
     legend.replaceChildren(...scores(model, graph, made.plane));
     store.mark(box);
     store.mark(legend);
     again();
+    if (made.wide > width)
+      box.scrollLeft = made.victim - width / 2;
   };
   choose.addEventListener("change", () => store.open(Number(choose.value)));
   whenSized(box, (now) => {
@@ -186,5 +186,5 @@ export function drawProvenance(root, store) {
     draw();
   });
   save(part, {csv: () => csv(store)});
-  store.later((changed) => (changed.graph ? draw() : changed.chosen && (store.mark(box), store.mark(legend))));
+  store.later(part, (changed) => (changed.graph ? draw() : changed.chosen && (store.mark(box), store.mark(legend))));
 }

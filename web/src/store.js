@@ -37,6 +37,62 @@ function collectiveIn(model, time, shown) {
   return found >= 0 ? found : undefined;
 }
 
+const AHEAD = "300px"; /* parts that are nearer to the window are drawn */
+const TASK_MS = 8;
+
+/*
+ * Drawings that cost more than a frame: made behind what the reader waits for, in tasks between which the page answers,
+ * and only while their part of the page is in view or close to it. What scrolls into view, is used, or is printed is
+ * made up to date first.
+ */
+function laterOf() {
+  const parts = [], of = new Map(), root = document.documentElement;
+  const due = (one) => one.changed && (one.near || one.part.hidden);
+  const seen = new IntersectionObserver((entries) => {
+    entries.forEach((entry) => of.get(entry.target).near = entry.isIntersecting);
+    ask();
+  }, {rootMargin: AHEAD});
+  const draw = (one) => {
+    const {changed} = one;
+    one.changed = null;
+    if (changed)
+      one.listen(changed);
+  };
+  function follow() {
+    const until = performance.now() + TASK_MS;
+    for (let one = parts.find(due); one; one = parts.find(due)) {
+      draw(one);
+      if (performance.now() > until)
+        return setTimeout(follow);
+    }
+    return delete root.dataset.pending;
+  }
+  function ask() {
+    if (root.dataset.pending || !parts.some(due))
+      return;
+    root.dataset.pending = "true";
+    requestAnimationFrame(() => setTimeout(follow)); /* the frame that answers comes first */
+  }
+  addEventListener("beforeprint", () => parts.forEach(draw));
+  return {
+    /* @param part  of the page  @param listen  called with all that changed since it was called last */
+    add(part, listen) {
+      const one = {part, listen, changed: null, near: true};
+      parts.push(one);
+      of.set(part, one);
+      seen.observe(part);
+      part.addEventListener("click", () => draw(one), true);
+    },
+    tell(changed) {
+      for (const one of parts) {
+        const before = one.changed || {};
+        one.changed = Object.fromEntries(Object.keys(changed).map((what) => [what, changed[what] || !!before[what]]));
+      }
+      ask();
+    },
+  };
+}
+
 const SHORT = 0.6; /* of the run */
 
 /* The time that is shown at first: the collectives', where the run goes on long after them. */
@@ -51,7 +107,7 @@ function showFirst(model, time) {
  * @param scenario, series  what `rocelab run` adds: of its scenario, counters over time; null: nothing
  */
 export function storeOf(model, time, scenario = null, series = null) {
-  const listeners = [], later = [];
+  const listeners = [], later = laterOf();
   const store = {
     model,
     scenario,
@@ -65,8 +121,8 @@ export function storeOf(model, time, scenario = null, series = null) {
     truth: false, /* are injected faults shown beside the findings? */
     /* @param listen  called with what changed: {chosen, collective, graph, time, tracks, truth} */
     on: (listen) => listeners.push(listen),
-    /* The same for what costs more than a frame: each is called in a task of its own, behind what the reader waits for. */
-    later: (listen) => later.push({listen, changed: null}),
+    /* The same for a part of the page whose drawing costs more than a frame. */
+    later: later.add,
     /* Choosing the same again chooses nothing. */
     choose(kind, index) {
       const same = store.chosen && store.chosen.kind === kind && store.chosen.index === index;
@@ -121,28 +177,7 @@ export function storeOf(model, time, scenario = null, series = null) {
     store.collective = changed.collective ? collective : store.collective;
     store.graph = changed.graph ? graph : store.graph;
     listeners.forEach((listen) => listen(changed));
-    for (const one of later) {
-      const before = one.changed || {};
-      one.changed = Object.fromEntries(Object.keys(changed).map((what) => [what, changed[what] || !!before[what]]));
-    }
-    if (later.length > 0 && !document.documentElement.dataset.pending) {
-      document.documentElement.dataset.pending = "true";
-      requestAnimationFrame(() => setTimeout(() => follow(0))); /* the frame that answers comes first */
-    }
-  }
-  function follow(at) {
-    const one = later[at];
-    if (!one) {
-      if (later.some(({changed}) => changed))
-        return setTimeout(() => follow(0));
-      return delete document.documentElement.dataset.pending;
-    }
-    if (one.changed) {
-      const {changed} = one;
-      one.changed = null;
-      one.listen(changed);
-    }
-    return setTimeout(() => follow(at + 1));
+    later.tell(changed);
   }
   return store;
 }
@@ -156,7 +191,8 @@ function markOne(store, node) {
   node.classList.toggle("lit", !!lit);
   node.classList.toggle("dim", !!store.lit && !lit);
   node.classList.toggle("chosen", !!is);
-  if (node.hasAttribute("aria-pressed"))
+  const pressed = node.getAttribute("aria-pressed");
+  if (pressed !== null && pressed !== String(!!is))
     node.setAttribute("aria-pressed", String(!!is));
 }
 

@@ -5,9 +5,20 @@
  * Rows scroll, time zooms: only what is in view is drawn.
  */
 import {colorsNow, whenColorsChange} from "./colors.js";
-import {action, el, fit, key, onPaper, perFrame, section, whenSized} from "./dom.js";
+import {action, el, fit, key, onPaper, perFrame, scrolled, section, whenSized} from "./dom.js";
 import {many} from "./format.js";
-import {detectionsOf, lanesOfRun, markText, notificationsIn, stepAt} from "./lanes.js";
+import {
+  byLane,
+  detectionsOf,
+  lanesOfRun,
+  litIn,
+  markText,
+  notificationsIn,
+  passesOf,
+  placeOf,
+  stepAt,
+  worstOf
+} from "./lanes.js";
 import {excessKeys} from "./legends.js";
 import {stepIsLit} from "./model.js";
 import {overviewOf, paintOverview} from "./overview.js";
@@ -28,7 +39,7 @@ function legend(t) {
     ...excessKeys(),
     flat.flow.some((flow) => flow < 0) && key("local", "computation"),
     key("critical", "critical path"),
-    t.marks.detections.length > 0 && key("detection", "detection: a poll left"),
+    t.marks.detections.size > 0 && key("detection", "detection: a poll left"),
     t.model.notifications.count > 0 && key("notification", "detections handed on, where there is room"),
     el("span", {class: "how"}, "Where bars are thinner than a pixel, the worst is seen. "),
     el("span", {class: "how"},
@@ -59,16 +70,19 @@ function timelineOf(store) {
     spoken: el("p", {class: "hidden", "aria-live": "polite"}),
     note: el("span", {class: "note"}),
     range: el("output", {class: "range"}),
-    marks: {detections: [], notifications: []},
+    marks: {detections: new Map(), notifications: new Map()},
     rows: placesFor(run.lanes.length, 1000),
+    width: 0,
+    passes: passesOf(store.model, run),
+    kept: new Map(), /* key of a time or choice -> what is drawn for it */
     cursor: -1,
     font: getComputedStyle(document.body).fontFamily,
-    plot: () => [t.rows.label, t.scroll.clientWidth - t.rows.right],
+    plot: () => [t.rows.label, t.width - t.rows.right],
     scale: () => t.time.scale(...t.plot()),
     shown: () => [t.first(), t.last()],
     first: () => Math.max(0, Math.floor(t.top() / t.rows.row)),
-    last: () => Math.min(run.lanes.length - 1, Math.ceil((t.top() + t.scroll.clientHeight) / t.rows.row)),
-    top: () => (onPaper() ? 0 : t.scroll.scrollTop),
+    last: () => Math.min(run.lanes.length - 1, Math.ceil((t.top() + sizes(t).height) / t.rows.row)),
+    top: () => (onPaper() ? 0 : t.at.top),
   };
   t.overview = overviewOf(store, run, () => t.rows, t.shown, (share, ns) => goTo(t, share, ns));
   t.above.append(t.overview.canvas);
@@ -82,25 +96,58 @@ function timelineOf(store) {
     all = true;
     t.redrawRows();
   };
+  t.at = scrolled(t.scroll, t.redrawRows);
   return t;
+}
+
+/* Scrolls the rows. Their canvas stands still: it is drawn for the new place; the box follows once the layout stands. */
+function scrollRows(t, top) {
+  const {total, height} = sizes(t);
+  t.at.top = Math.round(Math.max(0, Math.min(top, total - height)));
+  t.redrawRows();
+  requestAnimationFrame(() => setTimeout(() => t.at.go(0, t.at.top)));
 }
 
 /* A click on the whole run: its ranks and its time come into view. */
 function goTo(t, share, ns) {
   const half = (t.time.to - t.time.from) / 2;
   if (share >= 0 && share <= 1)
-    t.scroll.scrollTop = share * t.run.lanes.length * t.rows.row - t.scroll.clientHeight / 2;
+    scrollRows(t, share * t.run.lanes.length * t.rows.row - sizes(t).height / 2);
   if (!t.time.isWhole()) {
     t.time.set(ns - half, ns + half);
     t.store.moved();
   }
 }
 
-/* [what it depends on, step] of the step under the cursor, or chosen. */
-function needsOf({store, model, cursor}) {
+/* From what the step under the cursor, or the chosen one, depends on to it: as passesOf(). */
+function needsOf({store, model, run, cursor}) {
   const index = cursor >= 0 ? cursor : store.chosen && store.chosen.kind === "step" ? store.chosen.index : -1;
-  const step = index >= 0 ? model.step(index) : null;
-  return step ? step.needs.map((i) => model.step(i)).filter((on) => on.started).map((on) => [on, step]) : [];
+  const step = index >= 0 ? model.step(index) : null, lane = step ? run.laneOf(step) : -1;
+  return (step ? step.needs : [])
+      .map((i) => model.step(i))
+      .filter((on) => on.started && run.laneOf(on) !== lane)
+      .map((on) => [run.laneOf(on), on.end, lane, step.start]);
+}
+
+/* What make() makes, kept for as long as it is asked for the same. */
+function kept(t, name, of, make) {
+  const last = t.kept.get(name);
+  if (last && last.of.every((one, i) => one === of[i]))
+    return last.made;
+  const made = make();
+  t.kept.set(name, {of, made});
+  return made;
+}
+
+/* The worst of each pixel of a lane. */
+function worstIn(t, lane) {
+  const {from, to} = t.time, [left, right] = t.plot(), px = Math.max(1, Math.round(right - left));
+  const lanes = kept(t, "worst", [from, to, px], () => new Map());
+  if (!lanes.has(lane)) {
+    lanes.set(lane, new Uint8Array(px));
+    worstOf(t.run.flat, t.run.lanes[lane], from, to, lanes.get(lane));
+  }
+  return lanes.get(lane);
 }
 
 function sizes(t) {
@@ -111,17 +158,22 @@ function sizes(t) {
 
 /* What drawTimeline() needs. */
 function drawn(t, width, height) {
-  const top = t.top();
+  const top = t.top(), {store, time: {from, to}} = t, [left, right] = t.plot(), perNs = (right - left) / (to - from);
+  const chosen = store.chosen && store.chosen.kind === "step" ? store.chosen.index : -1;
   return {
     ...t.marks,
+    left,
+    right,
+    perNs,
+    x: (ns) => left + (ns - from) * perNs,
     model: t.model,
     run: t.run,
     width,
     height,
     rows: t.rows,
     scale: t.scale(),
-    from: t.time.from,
-    to: t.time.to,
+    from,
+    to,
     colors: colorsNow(),
     font: t.font,
     unit: t.model.time.unit,
@@ -129,16 +181,21 @@ function drawn(t, width, height) {
     y: (lane) => t.rows.top + lane * t.rows.row - top,
     first: Math.max(0, Math.floor(top / t.rows.row) - 1),
     last: Math.min(t.run.lanes.length - 1, Math.ceil((top + height) / t.rows.row)),
-    lit: t.store.lit,
+    lit: kept(t, "lit", [store.lit], () => litIn(t.run.flat, store.lit)),
+    flows: store.lit ? store.lit.flows : null,
+    worstOf: (lane) => worstIn(t, lane),
+    passes: t.passes,
     needs: needsOf(t),
     cursor: t.cursor,
-    chosen: t.store.chosen && t.store.chosen.kind === "step" ? t.store.chosen.index : -1,
+    chosen,
+    held: t.cursor >= 0 || chosen >= 0 ? placeOf(t.run.flat, t.cursor >= 0 ? t.cursor : chosen) : -1,
   };
 }
 
 function drawRows(t) {
-  t.marks.notifications = notificationsIn(t.model, t.run, t.time.from, t.time.to, MOST_MARKS);
-  const width = t.scroll.clientWidth, {total, height} = sizes(t);
+  const {width, time: {from, to}} = t, {total, height} = sizes(t);
+  t.marks.notifications =
+      kept(t, "notifications", [from, to], () => byLane(notificationsIn(t.model, t.run, from, to, MOST_MARKS)));
   t.scroll.style.height = `${height}px`;
   t.spacer.style.height = `${onPaper() ? 0 : total - height}px`;
   drawTimeline(fit(t.canvas, width, height), drawn(t, width, height));
@@ -156,15 +213,16 @@ function draw(t) {
   const {model, time} = t;
   drawRows(t);
   t.overview.draw();
-  drawSeen(t.seen, t.store, t.scale(), t.rows, t.scroll.clientWidth);
+  drawSeen(t.seen, t.store, t.scale(), t.rows, t.width, (...of) => kept(t, ...of));
   t.range.textContent = `${model.time.bare(time.from)} to ${model.time.of(time.to)}${
       time.isWhole() ? ", the whole run" : ` (${model.time.of(time.to - time.from)})`}`;
 }
 
 function intoView(t, step) {
-  const {scroll, rows, time} = t, y = rows.top + t.run.laneOf(step) * rows.row, half = (time.to - time.from) / 2;
-  if (y < scroll.scrollTop + rows.top || y + rows.row > scroll.scrollTop + scroll.clientHeight)
-    scroll.scrollTop = y - scroll.clientHeight / 2;
+  const {rows, time} = t, y = rows.top + t.run.laneOf(step) * rows.row, half = (time.to - time.from) / 2,
+               {height} = sizes(t);
+  if (y < t.at.top + rows.top || y + rows.row > t.at.top + height)
+    scrollRows(t, y - height / 2);
   if (!time.isWhole() && (step.end < time.from || step.start > time.to)) {
     time.set(step.start - half, step.start + half);
     t.store.moved();
@@ -181,10 +239,10 @@ function litSteps({model, store}) {
 
 /* The first step that lights up, unless one is in view. */
 function litIntoView(t) {
-  const {scroll, rows, time} = t, lit = litSteps(t);
+  const {rows, time} = t, lit = litSteps(t), {height} = sizes(t);
   const isSeen = (step) => {
-    const y = rows.top + t.run.laneOf(step) * rows.row - scroll.scrollTop;
-    return y >= rows.top && y + rows.bar <= scroll.clientHeight && step.end >= time.from && step.start <= time.to;
+    const y = rows.top + t.run.laneOf(step) * rows.row - t.at.top;
+    return y >= rows.top && y + rows.bar <= height && step.end >= time.from && step.start <= time.to;
   };
   if (lit.length > 0 && !lit.some(isSeen))
     intoView(t, lit[0]);
@@ -238,14 +296,15 @@ function listenForKeys(t) {
 /* What lies under the pointer: {lane, step, mark}. */
 function under(t, event) {
   const box = t.canvas.getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top;
-  const {rows, run} = t, scale = t.scale(), at = y + t.scroll.scrollTop - rows.top, lane = Math.floor(at / rows.row);
+  const {rows, run} = t, scale = t.scale(), at = y + t.at.top - rows.top, lane = Math.floor(at / rows.row);
   const perPx = (t.time.to - t.time.from) / (t.plot()[1] - t.plot()[0]);
   if (y < rows.top || !run.lanes[lane])
     return {lane: -1, step: -1, mark: null};
   if (x < rows.label)
     return {lane, step: -1, mark: null};
-  const near = (mark) => mark.lane === lane && Math.abs(scale(mark.time) - x)<MARK_PX, below = at % rows.row>rows.bar;
-  const detection = below && t.marks.detections.find(near), notification = below && t.marks.notifications.find(near);
+  const near = (mark) => Math.abs(scale(mark.time) - x)<MARK_PX, below = at % rows.row>rows.bar;
+  const of = (marks) => below && (marks.get(lane) || []).find(near);
+  const detection = of(t.marks.detections), notification = of(t.marks.notifications);
   return {
     lane,
     step: stepAt(run.flat, run.lanes[lane], scale.invert(x), NEAR_PX * perPx),
@@ -257,7 +316,6 @@ function under(t, event) {
 
 function listenForPointer(t) {
   listenForView(t.scroll, t.time, t.plot, t.store.moved);
-  t.scroll.addEventListener("scroll", t.redrawRows);
   t.scroll.addEventListener("click", (event) => {
     const {lane, step} = under(t, event), name = lane >= 0 ? t.run.lanes[lane].name : {};
     if (step >= 0)
@@ -301,7 +359,7 @@ function csv(t) {
 
 /* The whole run, what is in view of its ranks, and the tracks, one below the other. */
 function pictures(t) {
-  const width = t.scroll.clientWidth, {height} = sizes(t);
+  const {width} = t, {height} = sizes(t);
   return [
     {width, height: t.overview.sizes.height, paint: (g) => paintOverview(g, t.overview, width, colorsNow())},
     {width, height, paint: (g) => drawTimeline(g, drawn(t, width, height))},
@@ -348,13 +406,14 @@ export function drawTimelineSection(root, store) {
   t.overview.listen();
   drawTracks(t.tracks, store, () => t.rows);
   whenSized(t.scroll, (width) => {
+    t.width = width;
     t.rows = placesFor(t.run.lanes.length, width);
     draw(t);
   });
   t.keys.replaceChildren(...legend(t));
   /* Thousands of marks need their steps: not before the page stands. */
   setTimeout(() => {
-    t.marks.detections = detectionsOf(model, t.run);
+    t.marks.detections = byLane(detectionsOf(model, t.run));
     t.keys.replaceChildren(...legend(t));
     t.redraw();
   });

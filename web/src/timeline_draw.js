@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The timeline's canvas: bars of steps, the critical path over them, detections and notifications between lanes. */
 import {cut} from "./format.js";
-import {countIn, isCritical, isOpen, seenIn, worstOf} from "./lanes.js";
+import {countIn, isCritical, isOpen, seenIn, worsen} from "./lanes.js";
 
-const DIM = 0.16, NOTIFICATION_PX = 16, DETECTION_PX = 1, THIN_PX = 2, HALF_LETTER = 3.4;
+const DIM = 0.16, NOTIFICATION_PX = 16, DETECTION_PX = 1, THIN_PX = 2, WIDE_PX = 3, HALF_LETTER = 3.4;
 
 /* Where lanes stand. */
 export function placesFor(count, width) {
@@ -34,7 +34,7 @@ function drawComputation(g, {rows, colors}, x0, x1, y) {
   g.fillRect(x0, y + rows.bar / 2 - 1, x1 - x0, 2);
 }
 
-const isLit = (lit, flat, i) => lit.steps.has(flat.index[i]) || lit.stepFlows.has(flat.flow[i]);
+const isHeld = (d, i) => d.cursor === d.run.flat.index[i] || d.chosen === d.run.flat.index[i];
 
 function drawText(g, d, i, y, x0, x1, dark) {
   const step = d.model.step(d.run.flat.index[i]);
@@ -44,22 +44,22 @@ function drawText(g, d, i, y, x0, x1, dark) {
 }
 
 function outline(g, d, i, x0, x1, y) {
-  const index = d.run.flat.index[i], held = d.cursor === index || d.chosen === index;
+  const held = isHeld(d, i);
   if (!held && !isCritical(d.run.flat, i))
     return;
   g.strokeStyle = held ? d.colors.own : d.colors.ink;
-  g.lineWidth = d.chosen === index ? 3 : 1.6;
+  g.lineWidth = d.chosen === d.run.flat.index[i] ? 3 : 1.6;
   g.strokeRect(x0, y, x1 - x0, d.rows.bar);
 }
 
 function drawBar(g, d, i, y) {
-  const {scale, rows, colors} = d, {flat} = d.run, [left, right] = scale.range(), level = flat.level[i];
-  const x = scale(flat.start[i]), end = scale(flat.end[i]), x0 = Math.max(x, left),
+  const {rows, colors, left, right} = d, {flat} = d.run, level = flat.level[i];
+  const x = d.x(flat.start[i]), end = d.x(flat.end[i]), x0 = Math.max(x, left),
         x1 = Math.min(Math.max(end, x + 0.7), right);
   if (x1 <= left || x0 >= right)
     return;
-  const plain = Math.min(scale(flat.plain[i]), x1), local = flat.flow[i] < 0;
-  g.globalAlpha = d.lit && !isLit(d.lit, flat, i) ? DIM : 1;
+  const plain = Math.min(d.x(flat.plain[i]), x1), local = flat.flow[i] < 0;
+  g.globalAlpha = d.lit && !d.lit.mask[i] ? DIM : 1;
   g.fillStyle = colors.x0;
   if (plain > x0 && local)
     drawComputation(g, d, x0, plain, y);
@@ -91,33 +91,45 @@ export function drawWorst(g, worst, x, y, height, colors) {
   }
 }
 
-/* Many steps share a pixel: the worst is seen; those that light up are drawn on top. */
+/* Many steps share a pixel: the worst is seen; those that light up are drawn on top, narrow ones by the same rule. */
 function drawThin(g, d, lane, y) {
-  const {flat} = d.run, [left, right] = d.scale.range(), worst = new Uint8Array(Math.max(1, Math.round(right - left)));
-  worstOf(flat, lane, d.from, d.to, worst);
+  const {flat} = d.run, worst = d.worstOf(lane);
   g.globalAlpha = d.lit ? DIM : 1;
-  drawWorst(g, worst, left, y, d.rows.bar, d.colors);
+  drawWorst(g, worst, d.left, y, d.rows.bar, d.colors);
   g.globalAlpha = 1;
-  if (d.lit || d.cursor >= 0)
-    seenIn(
-        flat, lane, d.from, d.to,
-        (i) => ((d.lit && isLit(d.lit, flat, i)) || flat.index[i] === d.cursor) && drawBar(g, d, i, y));
+  const top = (d.lit && d.lit.byLane.get(lane)) || [], own = new Uint8Array(worst.length), bars = [];
+  for (const i of top) {
+    if (flat.end[i] < d.from || flat.start[i] > d.to)
+      continue;
+    if (d.x(flat.end[i]) - d.x(flat.start[i]) > WIDE_PX || isCritical(flat, i) || isHeld(d, i))
+      bars.push(i);
+    else
+      worsen(flat, i, d.from, d.to, own);
+  }
+  drawWorst(g, own, d.left, y, d.rows.bar, d.colors);
+  bars.forEach((i) => drawBar(g, d, i, y));
+  if (d.held >= 0 && flat.lane[d.held] === lane)
+    drawBar(g, d, d.held, y);
 }
 
 function drawLane(g, d, lane, y) {
-  const {flat} = d.run, px = d.scale.range()[1] - d.scale.range()[0];
-  if (countIn(flat, lane, d.from, d.to) * THIN_PX > px)
+  const {flat, lanes} = d.run;
+  if (countIn(flat, lanes[lane], d.from, d.to) * THIN_PX > d.right - d.left)
     return drawThin(g, d, lane, y);
-  return seenIn(flat, lane, d.from, d.to, (i) => drawBar(g, d, i, y));
+  return seenIn(flat, lanes[lane], d.from, d.to, (i) => drawBar(g, d, i, y));
 }
 
-/* From the end of one step to the start of another, in other lanes. */
-function between(g, d, a, b) {
-  const from = d.run.laneOf(a), to = d.run.laneOf(b), down = from < to;
-  if (from === to || a.end < d.from || b.start > d.to)
-    return;
-  g.moveTo(d.scale(a.end), d.y(from) + (down ? d.rows.bar : 0));
-  g.lineTo(d.scale(b.start), d.y(to) + (down ? 0 : d.rows.bar));
+/* From the end of one step to the start of another, in other lanes: all in one path. */
+function drawPasses(g, d, passes) {
+  g.beginPath();
+  for (const [from, end, to, start] of passes) {
+    const unseen = (from < d.first && to < d.first) || (from > d.last && to > d.last), down = from < to;
+    if (end < d.from || start > d.to || unseen)
+      continue;
+    g.moveTo(d.x(end), d.y(from) + (down ? d.rows.bar : 0));
+    g.lineTo(d.x(start), d.y(to) + (down ? 0 : d.rows.bar));
+  }
+  g.stroke();
 }
 
 /* Where critical paths pass from lane to lane; and from all that the chosen step depends on to it. */
@@ -125,54 +137,61 @@ function drawPaths(g, d) {
   g.strokeStyle = d.colors.ink;
   g.lineWidth = 1.6;
   g.globalAlpha = d.lit ? 0.35 : 1;
-  g.beginPath();
-  for (const path of d.model.generated ? [] : d.run.paths) {
-    for (let i = 0; i + 1 < path.length; i++)
-      between(g, d, d.model.step(path[i]), d.model.step(path[i + 1]));
-  }
-  g.stroke();
+  drawPasses(g, d, d.passes);
   g.globalAlpha = 1;
   g.strokeStyle = d.colors.own;
-  g.beginPath();
-  for (const [on, step] of d.needs)
-    between(g, d, on, step);
-  g.stroke();
+  drawPasses(g, d, d.needs);
 }
 
-/* Marks in view, with their places; none on a lane where they would stand closer than least px in the mean. */
-function* roomy(d, marks, least) {
-  const {scale} = d, [left, right] = scale.range(), counts = new Map();
-  const seen = marks.filter(
-      (mark) => mark.lane >= d.first && mark.lane <= d.last && scale(mark.time) > left - 1 && scale(mark.time) < right + 1);
-  for (const mark of seen)
-    counts.set(mark.lane, (counts.get(mark.lane) || 0) + 1);
-  for (const mark of seen) {
-    if (counts.get(mark.lane) * least <= right - left)
-      yield [scale(mark.time), d.y(mark.lane) + d.rows.bar];
+/* A lane's marks in view; none where they would stand closer than least px in the mean. */
+function roomy(d, lane, marks, least) {
+  const slack = 1 / d.perNs, list = marks.get(lane) || [];
+  const seen = list.slice(behind(list, d.from - slack), behind(list, d.to + slack));
+  return seen.length * least <= d.right - d.left ? seen : [];
+}
+
+/* How many of a lane's marks are before a time. */
+function behind(list, time) {
+  let low = 0, high = list.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (list[middle].time < time)
+      low = middle + 1;
+    else
+      high = middle;
   }
+  return low;
 }
 
-function shape(g, x, y, ...points) {
+/* All of a kind in one path; those on one pixel are one. */
+function drawShapes(g, d, marks, least, points) {
   g.beginPath();
-  points.forEach(([dx, dy], i) => (i === 0 ? g.moveTo(x + dx, y + dy) : g.lineTo(x + dx, y + dy)));
-  g.closePath();
-  g.fill();
+  for (let lane = d.first; lane <= d.last; lane++) {
+    const y = d.y(lane) + d.rows.bar;
+    let last = -Infinity;
+    for (const {time} of roomy(d, lane, marks, least)) {
+      const x = d.x(time);
+      if (x - last < 1)
+        continue;
+      last = x;
+      points.forEach(([dx, dy], i) => (i === 0 ? g.moveTo(x + dx, y + dy) : g.lineTo(x + dx, y + dy)));
+    }
+  }
+  g.fill(); /* closes each */
 }
 
 function drawMarks(g, d) {
   g.fillStyle = d.colors.own;
-  for (const [x, y] of roomy(d, d.notifications, NOTIFICATION_PX))
-    shape(g, x, y, [0, 0], [3, 4], [0, 8], [-3, 4]);
+  drawShapes(g, d, d.notifications, NOTIFICATION_PX, [[0, 0], [3, 4], [0, 8], [-3, 4]]);
   g.fillStyle = d.colors.other;
-  for (const [x, y] of roomy(d, d.detections, DETECTION_PX))
-    shape(g, x, y, [0, 1], [4, 8], [-4, 8]);
+  drawShapes(g, d, d.detections, DETECTION_PX, [[0, 1], [4, 8], [-4, 8]]);
 }
 
 function drawLabels(g, d) {
   g.textAlign = "right";
   for (let lane = d.first; lane <= d.last; lane++) {
     const own = d.run.lanes[lane].name;
-    g.globalAlpha = d.lit && own.flow !== undefined && !d.lit.flows.has(own.flow) ? 0.45 : 1;
+    g.globalAlpha = d.flows && own.flow !== undefined && !d.flows.has(own.flow) ? 0.45 : 1;
     g.fillStyle = d.colors.ink;
     g.fillText(
         cut(d.rows.label < 100 ? own.narrow || own.text : own.text, d.rows.label < 100 ? 9 : 20), d.rows.label - 8,
@@ -182,9 +201,10 @@ function drawLabels(g, d) {
 }
 
 /*
- * @param d  {model, run: lanesOfRun(), width, height, rows: placesFor(), scale: ns -> px, from, to: ns in view, colors,
- *           unit, unitNs, y: lane -> px, first, last: lanes in view, needs: [step, who depends on it], notifications,
- *           detections: with their lane, lit, cursor, chosen}
+ * @param d  {model, run: lanesOfRun(), width, height, rows: placesFor(), scale and x: ns -> px, left, right: of the plot,
+ *           perNs: px, from, to: ns in view, colors, unit, unitNs, y: lane -> px, first, last: lanes in view, worstOf:
+ *           lane -> worst level by pixel, passes: passesOf(), needs: the same of the chosen step, notifications,
+ *           detections: byLane(), lit: litIn(), flows: that light up, cursor, chosen: steps, held: the place of either}
  */
 export function drawTimeline(g, d) {
   g.clearRect(0, 0, d.width, d.height);
@@ -201,7 +221,7 @@ export function drawTimeline(g, d) {
   g.rect(d.rows.label, d.rows.top - 2, d.width - d.rows.label, d.height);
   g.clip();
   for (let lane = d.first; lane <= d.last; lane++)
-    drawLane(g, d, d.run.lanes[lane], d.y(lane));
+    drawLane(g, d, lane, d.y(lane));
   drawPaths(g, d);
   drawMarks(g, d);
   g.restore();

@@ -58,25 +58,34 @@ function injectedRow(model, fault, scale, y, label) {
           fault.flow ? "" : ` to ${model.time.of(fault.to)}`}`);
 }
 
+/* The marks of all polls: two paths, and one shape under the pointer that says what is near it. */
 function pollRow(model, scale, y, label, narrow) {
+  const marks = pollMarks(model.polls, scale), [left, right] = scale.range();
+  const isPaused = (mark) => mark.polls.some((p) => p.paused);
+  const path = (name, list) => svg("path", {class: name, d: list.map(({x}) => `M${x.toFixed(1)} ${y}h2v15h-2z`).join("")});
+  const hit = svg("rect", {class: "hit", x: left, y, width: right - left, height: 15});
+  tip(hit, (event) => {
+    const at = event ? event.clientX - hit.ownerSVGElement.getBoundingClientRect().left : -Infinity;
+    const mark = marks.find(({x}) => x - POLL_PX / 2 <= at && at <= x + POLL_PX + 1);
+    return mark ? `${model.time.of(mark.polls[0].time)}: ${many(mark.polls.length, "answer")} to polls, ${
+                      mark.polls.filter((p) => p.paused).length} of them from paused ports` :
+                  null;
+  });
   return [
-    label(narrow ? "polls" : "polls at switches", y), ...pollMarks(model.polls, scale).map((mark) => {
-      const paused = mark.polls.filter((p) => p.paused).length;
-      return tip(
-          svg("rect", {class: paused > 0 ? "pfc" : "poll", x: mark.x, y, width: 2, height: 15}),
-          () => `${model.time.of(mark.polls[0].time)}: ${many(mark.polls.length, "answer")} to polls, ${
-              paused} of them from paused ports`);
-    })
+    label(narrow ? "polls" : "polls at switches", y), path("poll", marks.filter((mark) => !isPaused(mark))),
+    path("pfc", marks.filter(isPaused)), hit
   ];
 }
 
-export function drawSeen(box, store, scale, rows, width) {
+/* @param kept  (name, of, make): makes again what depends on other values than before */
+export function drawSeen(box, store, scale, rows, width, kept) {
   const {model} = store, kids = [], narrow = rows.label < 100, [left, right] = scale.range();
   const label = (text, y) => svg("text", {class: "label", x: rows.label - 8, y: y + 13}, cut(text, narrow ? 8 : 19));
   const held = box.contains(document.activeElement) ? document.activeElement.getAttribute("data-index") : null;
   let y = 4;
   if (model.polls.length > 0) {
-    kids.push(...pollRow(model, scale, y, label, narrow));
+    const at = y;
+    kids.push(...kept("polls", [...scale.domain(), left, right], () => pollRow(model, scale, at, label, narrow)));
     y += ROW;
   }
   for (const fault of store.truth ? injectedOf(store) : []) {
@@ -94,7 +103,9 @@ export function drawSeen(box, store, scale, rows, width) {
     kids.push(tip(shown, () => `${f.sentence}\n${f.evidence}`));
     y += ROW;
   }
-  box.hidden = kids.length === 0;
+  const hidden = kids.length === 0;
+  if (box.hidden !== hidden)
+    box.hidden = hidden;
   box.replaceChildren(image("", width, y + 4, "When polls and findings were seen", ...kids));
   store.mark(box);
   const first = held === null ? box.querySelector("[data-kind]") : box.querySelector(`[data-index="${Number(held)}"]`);

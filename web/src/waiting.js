@@ -4,7 +4,7 @@
  * drawn, the rest when it scrolls into it.
  */
 import {whenColorsChange} from "./colors.js";
-import {el, image, key, perFrame, section, whenSized} from "./dom.js";
+import {el, image, key, onPaper, perFrame, scrolled, section, whenSized} from "./dom.js";
 import {excessKeys} from "./legends.js";
 import {stepName} from "./model.js";
 import {save} from "./save.js";
@@ -21,10 +21,10 @@ const ARROWS = {
 const boxOf = (w, index) => w.image.querySelector(`[data-index="${Number(index)}"]`);
 
 /* What of the drawing is in view; on paper all of it. */
-function inView({scroll, grid, whole}) {
-  if (whole || document.documentElement.classList.contains("print"))
+function inView({at, grid, whole, width}) {
+  if (whole || onPaper())
     return {left: 0, top: 0, width: grid.width, height: Math.min(grid.height, MOST_PRINTED)};
-  return {left: scroll.scrollLeft, top: scroll.scrollTop, width: scroll.clientWidth, height: scroll.clientHeight};
+  return {left: at.left, top: at.top, width, height: Math.min(MOST_HEIGHT, grid.height)};
 }
 
 /* Shapes are made anew: the one that had the focus keeps it. */
@@ -53,23 +53,30 @@ function markAway({image: drawn, store: {model, time}}) {
   }
 }
 
-function intoView({scroll, grid}, step) {
-  scroll.scrollLeft = grid.x(step) - scroll.clientWidth / 3;
-  scroll.scrollTop = grid.y(step) - scroll.clientHeight / 2;
+/* Draws what is in view with a step in it. The box is scrolled to it behind the drawing: for both, one layout is enough. */
+function drawAt(w, step) {
+  const {at, grid, width} = w, within = (px, most) => Math.round(Math.max(0, Math.min(px, most)));
+  at.left = within(grid.x(step) - width / 3, grid.width - width);
+  at.top = within(grid.y(step) - Math.min(MOST_HEIGHT, grid.height) / 2, grid.height - MOST_HEIGHT);
+  draw(w);
+  at.go(at.left, at.top);
 }
 
 /* Another collective, or another width: from the slow part of its critical path on. */
 function show(w) {
-  const {store, scroll} = w, {model, collective} = store, label = "The waiting graph: steps by rank and number";
-  const grid = w.grid = gridOf(model, collective, scroll.clientWidth), wide = grid.width > scroll.clientWidth;
+  const {store, scroll, width} = w, {model, collective} = store, label = "The waiting graph: steps by rank and number";
+  const grid = w.grid = gridOf(model, collective, width), wide = grid.width > width;
   const path = (model.collectives[collective].steps || {path: []}).path.map((i) => model.step(i));
   w.part.hidden = grid.ranks === 0;
   w.image = image("waiting", Math.max(grid.width, 1), grid.height, label);
   scroll.replaceChildren(w.image);
   scroll.style.height = `${Math.min(MOST_HEIGHT, grid.height + (wide ? SCROLL_BAR : 0))}px`;
-  if (path.length > 0 && (wide || grid.height > MOST_HEIGHT))
-    intoView(w, path.find((s) => s.slow) || path[0]);
+  const scrolls = wide || grid.height > MOST_HEIGHT;
+  if (path.length > 0 && scrolls)
+    return drawAt(w, path.find((s) => s.slow) || path[0]);
+  Object.assign(w.at, {left: 0, top: 0});
   draw(w);
+  return scrolls && w.at.go(0, 0);
 }
 
 /* Arrows follow the grid: what lies beyond the view is scrolled to. */
@@ -81,10 +88,8 @@ function follow(w, event) {
   const at = w.store.model.step(Number(from)), to = w.grid.at(at.rank + by[0], at.number + by[1]);
   if (!to)
     return;
-  if (!boxOf(w, to.index)) {
-    intoView(w, to);
-    draw(w);
-  }
+  if (!boxOf(w, to.index))
+    drawAt(w, to);
   event.target.setAttribute("tabindex", "-1");
   boxOf(w, to.index).setAttribute("tabindex", "0");
   boxOf(w, to.index).focus();
@@ -126,18 +131,20 @@ export function drawWaiting(root, store) {
       root, "waiting", "Waiting graph", scroll,
       el("p", {class: "legend"}, ...excessKeys(), key("critical", "critical path"),
          key("pruned", "pruned: no step waited for it"), el("span", null, words)));
-  const w = {store, scroll, part, grid: null, image: null, drawn: null, whole: false};
-  const redraw = perFrame(() => isDrawn(w) || draw(w));
+  const w = {store, scroll, part, grid: null, image: null, drawn: null, whole: false, width: 0};
+  w.at = scrolled(scroll, perFrame(() => isDrawn(w) || draw(w)));
   save(part, {csv: () => csv(store), pictures: () => pictures(w)});
   scroll.addEventListener("keydown", (event) => follow(w, event));
-  scroll.addEventListener("scroll", redraw);
-  whenSized(scroll, () => show(w));
+  whenSized(scroll, (width) => {
+    w.width = width;
+    show(w);
+  });
   whenColorsChange(() => draw(w));
-  store.later((changed) => {
+  store.later(part, (changed) => {
     if (changed.collective)
       return show(w);
     if (changed.chosen && store.chosen && store.chosen.kind === "step" && !boxOf(w, store.chosen.index))
-      intoView(w, store.model.step(store.chosen.index));
+      return drawAt(w, store.model.step(store.chosen.index));
     if (changed.chosen)
       store.mark(w.image);
     if (changed.time)

@@ -9,7 +9,7 @@ import {stands} from "./store.js";
 import {tip} from "./tip.js";
 import {stepTip} from "./words.js";
 
-const LABEL = 58, TOP = 24, ROW = 34, BOX = 22, LEAST_COLUMN = 84, MOST_COLUMN = 150, MARGIN = 2;
+const LABEL = 58, TOP = 24, ROW = 34, BOX = 22, LEAST_COLUMN = 84, MOST_COLUMN = 150, MARGIN = 1;
 const REPORTED = 1, OPEN = 4; /* of a step's state */
 const FAR = 128;              /* ranks: arrows from farther away are not looked for */
 
@@ -62,20 +62,28 @@ function lastOf(times, list) {
   return list.filter((i) => times.state[i] & REPORTED).reduce((best, i) => (best < 0 || later(best, i) ? i : best), -1);
 }
 
-function arrow(g, from, to, name) {
-  const kind = name === "bold" ? "bold" : name === "pruned" ? "faint" : "plain";
-  return svg("path", {class: `wait ${name}`, d: link([from, [to[0] + 4, to[1]]]), "marker-end": `url(#arrow-${kind})`});
+/* All arrows of a kind in two paths, lines and heads: hundreds of elements would cost more than what they show. */
+function arrows(list, kind) {
+  const own = list.filter((one) => one.kind === kind), heads = own.map(({from: [start], to: [x, y]}) => {
+    const by = x >= start ? 1 : -1;
+    return `M${x - 7 * by} ${y - 4}l${8 * by} 4l${- 8 * by} 4z`;
+  });
+  return own.length > 0 ?
+      [
+        svg("path", {class: `wait ${kind}`, d: own.map(({from, to}) => link([from, to])).join("")}),
+        svg("path", {class: `head ${kind}`, d: heads.join("")})
+      ] :
+      [];
 }
+
+/* From a step to the end of the one it waited for. */
+const arrow = (g, kind, from, on) => ({kind, from, to: [g.x(on) + g.box + 4, g.y(on) + BOX / 2]});
 
 function waits(g, step) {
   const on = step.waitedFor >= 0 ? g.model.step(step.waitedFor) : null;
   if (!on || on.collective !== step.collective) /* a step of the collective before: the tip says which */
     return null;
-  return arrow(
-      g, [g.x(step), g.y(step) + BOX / 2], [g.x(on) + g.box, g.y(on) + BOX / 2],
-      step.critical   ? "bold" :
-          step.pruned ? "pruned" :
-                        "");
+  return arrow(g, step.critical ? "bold" : step.pruned ? "pruned" : "plain", [g.x(step), g.y(step) + BOX / 2], on);
 }
 
 function boxOf(g, step) {
@@ -100,7 +108,7 @@ export function drawing(g, seen) {
       const step = g.at(rank, i + 1), on = step && step.waitedFor >= 0 ? g.model.step(step.waitedFor).rank : rank;
       if (!step || (!inView && (on < top || on > bottom)))
         continue;
-      edges.push([step, waits(g, step)]);
+      edges.push(waits(g, step));
       if (inView)
         boxes.push(boxOf(g, step));
     }
@@ -110,17 +118,14 @@ export function drawing(g, seen) {
               cut(g.model.nodes[g.at(rank, 1).host].name, 8)));
   }
   if (lastColumn >= g.columns - 1 - MARGIN)
-    g.last.forEach((s) => edges.push([
-      s, arrow(g, [g.endAt[0] - 16, g.endAt[1]], [g.x(s) + g.box, g.y(s) + BOX / 2], s.index === g.end ? "bold" : "")
-    ]));
+    g.last.forEach((s) => edges.push(arrow(g, s.index === g.end ? "bold" : "plain", [g.endAt[0] - 16, g.endAt[1]], s)));
   const ticks = [];
   for (let i = first; i <= lastColumn; i++)
     ticks.push(
         svg("text", {class: "tick", x: LABEL + g.column * i + g.box / 2, y: seen.top + 13},
             `${i === 0 ? "step " : ""}${i + 1}`));
-  const weight = ([step, path]) => (path.classList.contains("bold") ? 1 : 0);
   return [
-    ...edges.filter(([, path]) => path).sort((a, b) => weight(a) - weight(b)).map(([, path]) => path),
+    ...["pruned", "plain", "bold"].flatMap((kind) => arrows(edges.filter(Boolean), kind)),
     ...boxes,
     svg("g", {class: "end"}, svg("circle", {cx: g.endAt[0], cy: g.endAt[1], r: 15}),
         svg("text", {x: g.endAt[0], y: g.endAt[1] + 4}, "end")),
@@ -146,5 +151,5 @@ export function arrowHeads() {
           svg("path", {d: "M0 0L8 4L0 8z"}));
   return svg(
       "svg", {class: "heads", width: 0, height: 0, "aria-hidden": "true"},
-      svg("defs", null, ...["plain", "bold", "faint", "waits", "gives", "pauses"].map(head)));
+      svg("defs", null, ...["waits", "gives", "pauses"].map(head)));
 }
