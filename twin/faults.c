@@ -190,22 +190,66 @@ find_spells(const struct evidence *ev, const struct ev_port *port, struct spell 
 	return count;
 }
 
-/* Shorter than an epoch: the one with most pauses has it, at its end. */
+/*
+ * A pause that a report of the port in the epoch found it in: since when is known, and the rest of the epoch's pauses behind
+ * that are it. What paused up to the epoch's end goes on in the next one.
+ * @return whether there is one
+ */
+static bool
+found_spell(const struct evidence *ev, const struct ev_port *port, const struct ev_epoch *epoch, struct spell *spell)
+{
+	const struct ev_epoch *next = epoch + 1 < &ev->epochs[port->first_epoch + port->nepochs] ? epoch + 1 : NULL;
+
+	for (uint32_t s = port->first_state; s < port->first_state + port->nstates; s++) {
+		const struct rec_port_row *state = EV_AT(ev->states, struct rec_port_row, s);
+		uint64_t at_ps = state->hdr.time_ps, since_ps = state->paused_since_ps, within_ps, before_ps;
+
+		if (!state->paused || state->state_only || at_ps < epoch->from_ps || at_ps > epoch->to_ps)
+			continue;
+		within_ps = at_ps - min_u64(at_ps, max_u64(since_ps, epoch->from_ps));
+		before_ps = state->pause_ps - min_u64(state->pause_ps, within_ps);
+		*spell = (struct spell){ .from_ps = since_ps, .to_ps = max_u64(since_ps, epoch->from_ps) };
+		spell->to_ps += pause_ps(ev, epoch) - min_u64(before_ps, pause_ps(ev, epoch));
+		if (next != NULL && next->from_ps == epoch->to_ps &&
+		    (double)(spell->to_ps - since_ps) >= PAUSED_SHARE * (double)(epoch->to_ps - since_ps))
+			spell->to_ps = epoch->to_ps + pause_ps(ev, next);
+		return true;
+	}
+	return false;
+}
+
+/*
+ * Shorter than an epoch: the one with most pauses has it. Where no report found the port paused, it is in the middle
+ * between the last report without pauses in that epoch and the first that has counted them all.
+ */
 static struct spell
 shortest_spell(const struct evidence *ev, const struct ev_port *port)
 {
+	const struct ev_epoch *most = NULL;
 	struct spell spell = { 0 };
-	uint64_t most_ps = 0;
+	uint64_t time_ps, from_ps, to_ps;
 
-	for (uint32_t e = port->first_epoch; e < port->first_epoch + port->nepochs; e++) {
-		uint64_t time_ps = pause_ps(ev, &ev->epochs[e]);
+	for (uint32_t e = port->first_epoch; e < port->first_epoch + port->nepochs; e++)
+		if (pause_ps(ev, &ev->epochs[e]) > (most != NULL ? pause_ps(ev, most) : 0))
+			most = &ev->epochs[e];
+	if (most == NULL || found_spell(ev, port, most, &spell))
+		return spell;
+	time_ps = pause_ps(ev, most);
+	from_ps = most->from_ps;
+	to_ps = most->to_ps;
+	for (uint32_t s = port->first_state; s < port->first_state + port->nstates; s++) {
+		const struct rec_port_row *state = EV_AT(ev->states, struct rec_port_row, s);
 
-		if (time_ps <= most_ps)
+		if (state->state_only || state->hdr.time_ps < most->from_ps || state->hdr.time_ps > most->to_ps)
 			continue;
-		most_ps = time_ps;
-		spell = (struct spell){ ev->epochs[e].to_ps - time_ps, ev->epochs[e].to_ps, ev->epochs[e].to_ps - time_ps };
-		spell.slack_ps = ev->epochs[e].to_ps - ev->epochs[e].from_ps - time_ps;
+		if (state->pause_ps == 0)
+			from_ps = max_u64(from_ps, state->hdr.time_ps);
+		else if (state->pause_ps >= time_ps)
+			to_ps = min_u64(to_ps, state->hdr.time_ps);
 	}
+	spell.from_ps = from_ps + (to_ps > from_ps + time_ps ? (to_ps - from_ps - time_ps) / 2 : 0);
+	spell.to_ps = spell.from_ps + time_ps;
+	spell.slack_ps = most->to_ps - most->from_ps - time_ps;
 	return spell;
 }
 
