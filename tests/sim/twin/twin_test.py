@@ -14,6 +14,7 @@ host = { profile = "ns3"; };
 collectives = ( { name = "ring"; step_bytes = "4MB"; ranks = [ "h0", "h4", "h1", "h5" ]; sport = 10000; } );
 """
 STORM = 'faults = ( { kind = "pfc-storm"; port = "l0:1"; start = "300us"; duration = "400us"; } );\n'
+SHORT = 'faults = ( { kind = "pfc-storm"; port = "h0:1"; start = "310us"; duration = "40us"; } );\n'
 FLOW = 'flows = ( { src = "h2"; dst = "h4"; sport = 20000; bytes = "8MB"; start = "200us"; } );\n'
 DELAY = ('faults = ( { kind = "delay"; port = "l0:1"; extra = "12us"; } );\n'
          'flows = ( { src = "h2"; dst = "h0"; sport = 20000; bytes = "30MB"; start = "300us"; },\n'
@@ -141,6 +142,7 @@ def chance_is_averaged():
 
 
 storm = one_cause("storm", STORM, "pfc-storm@l0:1")
+one_cause("short", SHORT, "pfc-storm@h0:1")  # within an epoch: no count of it has its begin
 flows_are_counted(one_cause("flow", FLOW, "h2->h4/20000>4791"))
 a_delay_is_what_every_round_trip_has()
 a_flow_begins_before_its_delay()
