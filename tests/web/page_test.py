@@ -255,6 +255,7 @@ def all_is_reachable(browser):
         seen.add(browser.text("#timeline [aria-live]").split(" step")[0])
         browser.press("#timeline .rows", Keys.ARROW_DOWN)
     check(len(seen) == 40, "arrows reach every rank", sorted(seen))
+    browser.see("#waiting")
     size = browser.script("const n = document.querySelector('#waiting .rows'); return [n.scrollWidth, n.scrollHeight]")
     for y in range(0, size[1], 400):
         for x in range(0, size[0], 900):
