@@ -704,6 +704,35 @@ take_lost(struct passage *p, const struct cause_input *in, const struct run_step
 	}
 }
 
+/*
+ * Of n packets k were lost, each as likely as another: the probability that any m in a row were is at most this, for
+ * there are n - m + 1 rows, and of each all are lost with k / n * (k - 1) / (n - 1) * ...
+ */
+static double
+row_by_chance(double m, double k, double n)
+{
+	return (n - m + 1) * exp(lgamma(k + 1) - lgamma(k - m + 1) + lgamma(n - m + 1) - lgamma(n + 1));
+}
+
+/*
+ * Of a flow with a gap: what its destination missed in a row, and its switches and links had not lost by then, that NIC did
+ * not hand on. The gap ends with a packet that arrived, so nothing of it was in flight then.
+ */
+static void
+take_gap(struct passage *p, const struct cause_input *in, const struct run_step *s, uint32_t first, uint64_t until_ps)
+{
+	const struct evidence *ev = in->ev;
+	double lost = (double)more(s->retransmits, p->out_of_sequence), row = p->most_missing;
+
+	if (row < ROW_PACKETS || evidence_is_sprayed(ev, s->flow) ||
+	    row_by_chance(row, fmax(row, lost), fmax(row, lost) + p->out_of_sequence) >= BY_CHANCE)
+		return;
+	for (uint32_t i = first; i < ev->passages.count && rec_at(ev, i)->hdr.time_ps <= until_ps; i++)
+		if (is_arrival(ev, i, s->flow) && rec_at(ev, i)->most_missing == p->most_missing &&
+		    ev->ports[ev->passed[i].in_port].peer != EV_NONE)
+			take(&p->nic, ev, i, more(p->most_missing, missing_on_path(ev, first, i)), s->start_ps);
+}
+
 /* One place: the NIC, if it lost most, and not by chance; nor did a receiver that was not ready refuse them. */
 static void
 choose_place(struct passage *p, const struct cause_input *in, uint32_t step)
@@ -742,6 +771,8 @@ passage_find(const struct cause_input *in, uint32_t step)
 	}
 	if (p.ended && p.out_of_sequence == 0)
 		take_lost(&p, in, s, first, until_ps);
+	else if (p.ended)
+		take_gap(&p, in, s, first, until_ps);
 	/* All retransmitted packets arrived twice: packets that a switch had not forwarded then it forwarded later. */
 	if (p.ended && p.out_of_sequence == 0 && !s->open && s->retransmits != 0 && p.duplicates >= s->retransmits)
 		p.node = nowhere;
@@ -759,16 +790,6 @@ passage_overtaken(const struct cause_input *in, uint32_t step)
 		return false;
 	passage = passage_find(in, step);
 	return passage.ended && passage.duplicates >= s->naks;
-}
-
-/*
- * Of n packets k were lost, each as likely as another: the probability that any m in a row were is at most this, for
- * there are n - m + 1 rows, and of each all are lost with k / n * (k - 1) / (n - 1) * ...
- */
-static double
-row_by_chance(double m, double k, double n)
-{
-	return (n - m + 1) * exp(lgamma(k + 1) - lgamma(k - m + 1) + lgamma(n - m + 1) - lgamma(n + 1));
 }
 
 bool
@@ -817,4 +838,12 @@ passage_stood_still_ps(const struct cause_input *in, uint32_t step, double frame
 	if (stood_ps == 0 && !evidence_has_ledger(in->ev, step))
 		return acks ? evidence_ledger_ps(in->ev, step, LEDGER_LATE) : run_waited_ps(s);
 	return stood_ps + (acks ? evidence_ledger_ps(in->ev, step, LEDGER_LATE) : 0);
+}
+
+uint64_t
+passage_stopped_ps(const struct cause_input *in, uint32_t step, uint32_t port)
+{
+	bool own = port != EV_NONE && in->ev->flows[in->steps[step].flow].src_port == port;
+
+	return own ? evidence_ledger_ps(in->ev, step, LEDGER_NIC) : 0;
 }

@@ -118,6 +118,9 @@ bool passage_swallows(const struct passage *passage);
  */
 uint64_t passage_stood_still_ps(const struct cause_input *in, uint32_t step, double frame_ps);
 
+/* How long the step's sender was held up by its NIC, if that is the one that stopped. @param port  where packets vanish */
+uint64_t passage_stopped_ps(const struct cause_input *in, uint32_t step, uint32_t port);
+
 /*
  * Of a finding about a switch that swallows packets, by index: one about the same switch, meanwhile, at another of its
  * ports, that shows it better. What is dropped for one destination enters by the ports of data and of ACKs.

@@ -288,7 +288,8 @@ claim_loss(struct settling *s, uint32_t owner, double ps)
 	const struct cause_input *in = s->set->in;
 	const struct run_step *step = &in->steps[s->step];
 	double one_ps = frame_ps(in, in->ev->flows[step->flow].src_port);
-	uint64_t stood_ps = passage_stood_still_ps(in, s->step, one_ps);
+	uint64_t stood_ps = passage_stood_still_ps(in, s->step, one_ps) +
+			    passage_stopped_ps(in, s->step, s->set->findings[owner].out.root_port);
 	double took_ps = (double)(step->end_ps - step->start_ps), stalled_ps = fmin((double)stood_ps, took_ps);
 	double again = step->retransmits;
 	double alone_ps = again * one_ps;
@@ -880,8 +881,8 @@ is_storm_of(const struct finding *finding, uint32_t port)
 }
 
 /*
- * The NIC, slow as its own sender shows, that makes round trips long, or pauses its switch: its frames take longer to
- * leave, and what it receives waits for the same DMA, where it pauses its peer when its buffer is full.
+ * The NIC, stopped, or slow as its own sender shows, that makes round trips long, or pauses its switch: its frames take
+ * longer to leave, and what it receives waits for the same DMA, where it pauses its peer when its buffer is full.
  */
 static struct cause_finding *
 find_nic(struct cause_set *all, const struct finding *effect)
@@ -889,8 +890,9 @@ find_nic(struct cause_set *all, const struct finding *effect)
 	for (uint32_t i = 0; i < all->count; i++) {
 		const struct finding *nic = &all->findings[i].out;
 
-		if (merge_is(nic, FINDING_OF_SENDER) && nic->root_port != EV_NONE &&
-		    nic->collective == effect->collective &&
+		if (nic->root_port != EV_NONE && nic->collective == effect->collective &&
+		    (merge_is(nic, FINDING_OF_SENDER) ||
+		     (merge_is(nic, FINDING_OF_NODE) && is_nic(all->in, nic->root_port))) &&
 		    (is_storm_of(effect, nic->root_port) ||
 		     (merge_is(effect, FINDING_BY_DEFAULT) && are_of_port(all->in->ev, effect, nic->root_port))))
 			return &all->findings[i];
@@ -959,7 +961,6 @@ find_last_hop(struct cause_set *all, const struct finding *before)
 void
 merge_roots(struct cause_set *all)
 {
-	drop_explained(all);
 	for (uint32_t i = all->count; i-- > 0;) {
 		struct cause_finding *root = merge_queue_of(all, &all->findings[i]);
 		uint32_t same;
@@ -988,6 +989,7 @@ merge_roots(struct cause_set *all)
 		merge_take(all, root, &all->findings[i]);
 		merge_remove(all, i);
 	}
+	drop_explained(all);
 	for (uint32_t i = 0; i < all->count; i++) {
 		for (uint32_t j = 0; j < all->count && merge_is(&all->findings[i].out, FINDING_OF_LOOP); j++)
 			credit_loop(all, &all->findings[i].out, &all->findings[j].out);

@@ -211,6 +211,11 @@ test_a_nic_that_stops(void **state)
 		  "18:1",
 		  "3:1",
 		  "40 of its packets, in a row, left by 3:1 and arrived at 18:1" },
+		/* its host went on, and what arrived then showed the gap */
+		{ { .sent = 540, .sw2 = 540, .sw6 = 540, .sw3 = 540, .out_of_sequence = 70, .most_missing = 30 },
+		  "18:1",
+		  "3:1",
+		  "30 of its packets, in a row, left by 3:1 and arrived at 18:1" },
 		{ { .sent = 540, .sw2 = 400, .sw6 = 400, .sw3 = 400, .from_17 = 410 },
 		  "17:1",
 		  "2:2",
@@ -227,6 +232,15 @@ test_a_nic_that_stops(void **state)
 		assert_non_null(strstr(case_evidence(v, &v->findings[0]), cases[i].states));
 		expect(v, FINDING_BLACKHOLE, cases[i].root, cases[i].other_end);
 	}
+	/* by chance, one here and one there; or not known to have arrived there */
+	expect_places(
+		&(struct counts){
+			.sent = 540, .sw2 = 540, .sw6 = 540, .sw3 = 540, .out_of_sequence = 70, .most_missing = 9 },
+		FINDING_PACKET_LOSS, FLOW, NULL);
+	expect_places(
+		&(struct counts){
+			.sent = 540, .sw2 = 540, .sw6 = 540, .sw3 = 515, .out_of_sequence = 70, .most_missing = 30 },
+		FINDING_BLACKHOLE, "3:3", NULL);
 }
 
 /* Traceroutes of R-Pingmesh's agents by the flow's own tuple end at a switch by design: they are not swallowed. */
