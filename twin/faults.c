@@ -191,7 +191,7 @@ find_spells(const struct evidence *ev, const struct ev_port *port, struct spell 
 }
 
 /*
- * A pause that a report of the port in the epoch found it in: since when is known, and the rest of the epoch's pauses behind
+ * A pause in which a report within the epoch found the port: since when is known, and the rest of the epoch's pauses behind
  * that are it. What paused up to the epoch's end goes on in the next one.
  * @return whether there is one
  */
