@@ -75,8 +75,9 @@ has_loss(const struct cause_set *set)
 }
 
 /*
- * Time that the step's window waited for its NIC, by the delays of its packets in the network. The gaps that congestion
- * control put between them, and longer round trips of any cause, are the network's.
+ * Time that the step waited for other frames of its NIC, as the sender's ledger has it. Where that is not known, what its
+ * window waited there, by the delays of its packets in the network: the gaps that congestion control put between them, and
+ * longer round trips of any cause, are the network's.
  */
 static double
 nic_wait_ps(const struct settling *s)
@@ -85,6 +86,8 @@ nic_wait_ps(const struct settling *s)
 	const struct run_step *step = &in->steps[s->step];
 	double rtt_ps = (double)step->base_rtt_ps, paused_ps = 0, wait_ps;
 
+	if (evidence_has_ledger(in->ev, s->step))
+		return (double)evidence_ledger_ps(in->ev, s->step, LEDGER_BEHIND);
 	for (uint32_t p = 0; p < s->graph->nreached; p++) {
 		const struct prov_port *port = &s->graph->ports[p];
 

@@ -144,6 +144,22 @@ faults = ( { kind = "link-rate"; port = "h3:1"; rate = "40Gbps"; start = "100us"
     explained(run, 0.9, "pacing after a slow cable")
 
 
+def a_flow_of_the_same_nic(extra, what):
+    """Another flow has half of the sender's NIC, whatever makes round trips long elsewhere."""
+    run = rocelab(scenario_file("""seed = 3;
+topology = { kind = "leaf-spine"; leaves = 4; spines = 2; hosts_per_leaf = 4; rate = "100Gbps"; delay = "1us"; };
+collectives = ( { op = "allreduce"; algorithm = "ring"; bytes = "5792704B"; sport = 10000; ranks = [ "h5", "h8", "h9", "h15" ]; } );
+flows = ( { src = "h9"; dst = "h12"; sport = 21919; bytes = "9845757B"; start = "419147ns"; } );
+""" + extra))
+    found = next((f for f in run.findings() if f["root"] == "h9:1"), None)
+    check(found and (found["type"], found["flows"]) == ("flow-contention", ["h9->h12/21919>4791"]), f"{what}: the flow is named at the NIC",
+          run.findings())
+    behind_ns = entries(run)["behind_ns"]
+    check(abs(found["explained_ns"] - behind_ns) < 0.1 * behind_ns, f"{what}: it costs what the sender's frames stood behind it",
+          (found["explained_ns"], behind_ns))
+    explained(run, 0.9, what)
+
+
 def slowed_by_a_class_served_first():
     """Data in class 0 is gone long before the senders that it held up are back at their rates: in this step and the next."""
     run = rocelab(scenario_file('''seed = 1;
@@ -155,6 +171,8 @@ flows = ( { src = "h3"; dst = "h4"; sport = 20001; bytes = "4MB"; prio = 0; star
 
 
 overtaken_packets()
+a_flow_of_the_same_nic("", "a flow of the same NIC")
+a_flow_of_the_same_nic('faults = ( { kind = "delay"; port = "l2:2"; extra = "43171ns"; } );', "a flow of the same NIC, and a longer path")
 slowed_by_a_class_served_first()
 losses_beside_spraying()
 slowed_by_a_cable()
