@@ -369,6 +369,25 @@ give(struct cause_finding *finding, const struct budget_claim *claim)
 }
 
 /*
+ * How much longer the step's frames took on its NIC's cable, once each, than at the usual rate, by the sender's ledger. No
+ * queue or pause elsewhere has a part in that: without them they take as long. 0: the finding is not about that cable.
+ */
+static double
+own_cable_ps(const struct settling *s, const struct cause_finding *finding)
+{
+	const struct evidence *ev = s->set->in->ev;
+	uint32_t flow = s->set->in->steps[s->step].flow, port;
+
+	if (finding->out.type != &cause_link_rate.type || flow == RUN_NONE || ev->flows[flow].nhops == 0)
+		return 0;
+	port = ev->hops[ev->flows[flow].first_hop];
+	if (finding->out.root_port != port && finding->out.root_port != ev->ports[port].peer)
+		return 0;
+	return fmax(0, fmin(finding->claimed_ps, (double)evidence_ledger_ps(ev, s->step, LEDGER_WIRE) -
+							 s->packets * frame_ps(s->set->in, port)));
+}
+
+/*
  * Sets the part of the step's lost time that each finding of its set explains, and each of its culprits: disjoint, and
  * in sum at most that. Late hosts have their lateness.
  */
@@ -384,6 +403,8 @@ settle_step(struct cause_set *set, uint32_t step)
 	s.window = in->window;
 	s.lossy = has_loss(set);
 	s.nic_ps = s.graph != NULL ? nic_wait_ps(&s) : 0;
+	for (uint32_t i = 0; i < set->count; i++)
+		lost_ps -= fmin(lost_ps, own_cable_ps(&s, &set->findings[i]));
 	s.paced_ps = fmin(cause_ledger_ps(in, step, LEDGER_PACED), lost_ps);
 	s.paced_waits = s.paced_ps > 0 ? paced_all_waits(set, step) : 0;
 	for (uint32_t i = 0; i < set->count; i++) {
@@ -394,6 +415,8 @@ settle_step(struct cause_set *set, uint32_t step)
 			memset(finding->out.flow_ps, 0, finding->out.nflows * sizeof(*finding->out.flow_ps));
 		if (merge_is(&finding->out, FINDING_OF_HOST) && !merge_is(&finding->out, FINDING_OF_SENDER))
 			finding->out.explained_ps = (double)run_host_own_ps(in->run, of);
+		else if (own_cable_ps(&s, finding) > 0)
+			finding->out.explained_ps = own_cable_ps(&s, finding);
 		else
 			claim(&s, i, lost_ps);
 		claim_rest(&s, i);

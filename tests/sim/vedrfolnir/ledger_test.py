@@ -101,6 +101,17 @@ def a_cable_below_its_line_rate():
     check([f["root"] for f in found] == ["s:1"] and not run.findings("host-limited"), "a slow cable is named, not its NIC", run.findings())
 
 
+def a_slow_cable_beside_a_queue():
+    """Two flows by chance on one uplink, and one of them from a slow cable: on that its frames take as long without the other."""
+    run = rocelab(scenario_file("""topology = { kind = "leaf-spine"; leaves = 2; spines = 2; hosts_per_leaf = 2; rate = "100Gbps"; delay = "500ns"; };
+flows = ( { src = "h0"; dst = "h2"; sport = 40000; bytes = "10MB"; }, { src = "h1"; dst = "h3"; sport = 40001; bytes = "10MB"; } );
+faults = ( { kind = "link-rate"; port = "l0:1"; rate = "25Gbps"; } );"""))
+    cost_ns = {f["type"]: f["explained_ns"] for f in run.findings()}
+    longer_ns = 3 / 4 * max(step["ledger"]["wire_ns"] for step in run.verdict["critical_path"])
+    check(abs(cost_ns["link-rate"] - longer_ns) < 0.02 * longer_ns, "a slow cable costs what its frames take longer on it",
+          (cost_ns, longer_ns))
+
+
 SPRAYED = """seed = 1;
 topology = { kind = "leaf-spine"; leaves = 4; spines = %d; hosts_per_leaf = 2; rate = "%s"; };
 load_balancing = { kind = "%s"; };
@@ -177,6 +188,7 @@ slowed_by_a_class_served_first()
 losses_beside_spraying()
 slowed_by_a_cable()
 a_cable_below_its_line_rate()
+a_slow_cable_beside_a_queue()
 a_nic_below_its_line_rate()
 a_timer_below_the_round_trip()
 slowed_by_a_crowd()
