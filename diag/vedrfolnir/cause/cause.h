@@ -199,6 +199,14 @@ double cause_ledger_ps(const struct cause_input *in, uint32_t step, enum ledger_
 struct cause_finding *cause_of_sender(struct cause_set *set, uint32_t step, double ps, uint32_t root_port,
 				      const char *root);
 
+/*
+ * How much longer the step's frames took on its NIC's cable, once each, than at the usual rate, by the sender's ledger. No
+ * queue or pause elsewhere has a part in that: without them they take as long.
+ * @param packets  of the step
+ * @return 0: the finding is not about that cable
+ */
+double cause_own_cable_ps(const struct cause_input *in, uint32_t step, const struct cause_finding *finding, double packets);
+
 /* The delay of a step by its host: it started late, and if it computes, it took too long. */
 uint64_t cause_host_ps(const struct cause_input *in, uint32_t step);
 /* Time that a slow step lost: its execution beyond what its acknowledged bytes should have taken. */

@@ -94,6 +94,23 @@ add_cable(struct cause_set *set, uint32_t step, uint32_t port, double share)
 	}
 }
 
+double
+cause_own_cable_ps(const struct cause_input *in, uint32_t step, const struct cause_finding *finding, double packets)
+{
+	const struct evidence *ev = in->ev;
+	const struct ev_flow *flow = in->steps[step].flow != RUN_NONE ? &ev->flows[in->steps[step].flow] : NULL;
+	double usual_ps;
+	uint32_t port;
+
+	if (finding->out.type != &cause_link_rate.type || flow == NULL || flow->nhops == 0)
+		return 0;
+	port = ev->hops[flow->first_hop];
+	if (finding->out.root_port != port && finding->out.root_port != ev->ports[port].peer)
+		return 0;
+	usual_ps = packets * ev->run.frame_bytes * 8e12 / (double)ev->ports[port].rate_bps;
+	return fmax(0, fmin(finding->claimed_ps, (double)evidence_ledger_ps(ev, step, LEDGER_WIRE) - usual_ps));
+}
+
 /* ---- sprayed flows ---- */
 
 static bool

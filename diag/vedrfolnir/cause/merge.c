@@ -75,16 +75,15 @@ has_loss(const struct cause_set *set)
 }
 
 /*
- * Time that the step waited for other frames of its NIC, as the sender's ledger has it. Where that is not known, what its
- * window waited there, by the delays of its packets in the network: the gaps that congestion control put between them, and
- * longer round trips of any cause, are the network's.
+ * Time that the step waited for other frames of its NIC: the ledger's. Without a ledger, what its window waited there, by
+ * its packets' delays: the gaps of congestion control, and longer round trips of any cause, are the network's.
  */
 static double
 nic_wait_ps(const struct settling *s)
 {
 	const struct cause_input *in = s->set->in;
 	const struct run_step *step = &in->steps[s->step];
-	double rtt_ps = (double)step->base_rtt_ps, paused_ps = 0, wait_ps;
+	double rtt_ps = (double)step->base_rtt_ps, paused_ps = 0;
 
 	if (evidence_has_ledger(in->ev, s->step))
 		return (double)evidence_ledger_ps(in->ev, s->step, LEDGER_BEHIND);
@@ -97,9 +96,8 @@ nic_wait_ps(const struct settling *s)
 			rtt_ps += port->cf_depth / port->cf_packets * frame_ps(in, port->port);
 	}
 	rtt_ps = step->rtt_mean_ps != 0 ? (double)step->rtt_mean_ps : rtt_ps;
-	wait_ps = (double)(step->end_ps - step->start_ps) - paused_ps -
-		  (double)evidence_ledger_ps(in->ev, s->step, LEDGER_PACED) - s->packets * rtt_ps / s->window;
-	return fmax(0, wait_ps);
+	return fmax(0, (double)(step->end_ps - step->start_ps) - paused_ps -
+			       (double)evidence_ledger_ps(in->ev, s->step, LEDGER_PACED) - s->packets * rtt_ps / s->window);
 }
 
 static void
@@ -369,25 +367,6 @@ give(struct cause_finding *finding, const struct budget_claim *claim)
 }
 
 /*
- * How much longer the step's frames took on its NIC's cable, once each, than at the usual rate, by the sender's ledger. No
- * queue or pause elsewhere has a part in that: without them they take as long. 0: the finding is not about that cable.
- */
-static double
-own_cable_ps(const struct settling *s, const struct cause_finding *finding)
-{
-	const struct evidence *ev = s->set->in->ev;
-	uint32_t flow = s->set->in->steps[s->step].flow, port;
-
-	if (finding->out.type != &cause_link_rate.type || flow == RUN_NONE || ev->flows[flow].nhops == 0)
-		return 0;
-	port = ev->hops[ev->flows[flow].first_hop];
-	if (finding->out.root_port != port && finding->out.root_port != ev->ports[port].peer)
-		return 0;
-	return fmax(0, fmin(finding->claimed_ps, (double)evidence_ledger_ps(ev, s->step, LEDGER_WIRE) -
-							 s->packets * frame_ps(s->set->in, port)));
-}
-
-/*
  * Sets the part of the step's lost time that each finding of its set explains, and each of its culprits: disjoint, and
  * in sum at most that. Late hosts have their lateness.
  */
@@ -404,20 +383,18 @@ settle_step(struct cause_set *set, uint32_t step)
 	s.lossy = has_loss(set);
 	s.nic_ps = s.graph != NULL ? nic_wait_ps(&s) : 0;
 	for (uint32_t i = 0; i < set->count; i++)
-		lost_ps -= fmin(lost_ps, own_cable_ps(&s, &set->findings[i]));
+		lost_ps -= fmin(lost_ps, cause_own_cable_ps(in, step, &set->findings[i], s.packets));
 	s.paced_ps = fmin(cause_ledger_ps(in, step, LEDGER_PACED), lost_ps);
 	s.paced_waits = s.paced_ps > 0 ? paced_all_waits(set, step) : 0;
 	for (uint32_t i = 0; i < set->count; i++) {
 		struct cause_finding *finding = &set->findings[i];
 
-		finding->out.explained_ps = 0;
+		finding->out.explained_ps = cause_own_cable_ps(in, step, finding, s.packets);
 		if (finding->out.nflows != 0)
 			memset(finding->out.flow_ps, 0, finding->out.nflows * sizeof(*finding->out.flow_ps));
 		if (merge_is(&finding->out, FINDING_OF_HOST) && !merge_is(&finding->out, FINDING_OF_SENDER))
 			finding->out.explained_ps = (double)run_host_own_ps(in->run, of);
-		else if (own_cable_ps(&s, finding) > 0)
-			finding->out.explained_ps = own_cable_ps(&s, finding);
-		else
+		else if (finding->out.explained_ps <= 0)
 			claim(&s, i, lost_ps);
 		claim_rest(&s, i);
 	}
