@@ -121,7 +121,8 @@ def freeze(served, leaf, flow):
         many = request(EGRESS, struct.pack("<II", 4000, 0) + query(flow, 0) * 4000)
         try:
             for _ in range(40 if i < 8 else 0): # never reads the replies
-                sock.send(many)
+                if sock.send(many) < len(many): # what follows the part would be no request
+                    break
         except BlockingIOError:
             pass
         if i >= 8 and i % 2 == 1:
