@@ -283,7 +283,10 @@ struct ev_range evidence_overtakes(const struct evidence *ev, uint32_t port, uin
  * epochs.
  */
 uint64_t evidence_overtake_end_ps(const struct evidence *ev, const struct rec_overtake_row *row);
-/* Is this class of data strict, and served before a flow's? */
+/*
+ * Is this class of data in a port's rows strict, and served before a flow's? Rows of class 0 are of all without PFC:
+ * true if a class that goes before the flow's may be one of these.
+ */
 bool evidence_class_is_ahead(const struct evidence *ev, uint8_t of, uint32_t flow);
 /* Are its frames of a class that is served before a flow's? */
 bool evidence_is_ahead(const struct evidence *ev, const struct rec_overtake_row *row, uint32_t flow);

@@ -532,9 +532,11 @@ bool
 evidence_class_is_ahead(const struct evidence *ev, uint8_t of, uint32_t flow)
 {
 	uint8_t prio = ev->flows[flow].prio;
+	uint32_t ahead = ev->run.strict_classes & ~(1u << prio);
 
-	return (ev->run.strict_classes >> of & 1) != 0 && of != prio &&
-	       ((ev->run.strict_classes >> prio & 1) == 0 || of > prio);
+	if ((ev->run.strict_classes >> prio & 1) != 0)
+		ahead &= ~((2u << prio) - 1);
+	return of == 0 ? ahead != 0 : (ahead >> of & 1) != 0;
 }
 
 bool

@@ -185,6 +185,34 @@ test_delay(void **state)
 	verdict_destroy(v);
 }
 
+/* Rows of class 0 are of all classes without PFC: a strict one goes ahead of the step's packets for as long as it sends. */
+static void
+test_class_0_may_be_served_first(void **state)
+{
+	const struct seen seen = { .min_us = 30, .mean_us = 31, .depth = 7, .ports = 3 };
+
+	(void)state;
+	for (uint32_t strict = 0; strict < 2; strict++) {
+		struct rec_port_row lossy = records_port_row(2, 0, LAST, 1000, 0, 0);
+		struct rec_run *run;
+		struct verdict *v;
+		struct records r;
+
+		case_fabric(&r);
+		set_window(&r);
+		run = (void *)(r.data + sizeof(struct rec_stream));
+		run->strict_classes = (uint16_t)(strict << 6);
+		put_step(&r, H17, seen.from_ps, 80 * MS, &seen);
+		put_way17(&r, &seen);
+		lossy.prio = 0;
+		lossy.bytes = 500000000; /* 40 ms of the link's time */
+		records_put_port(&r, SW2, lossy);
+		v = case_conclude(&r, REC_END_COMPLETE);
+		assert_int_equal(case_find(v, FINDING_PATH_DELAY, "17->18/10000>10000", NULL) != NULL, strict == 0);
+		verdict_destroy(v);
+	}
+}
+
 /*
  * Congestion control takes 20 us more for a queue, and holds the sender back for all that it loses: no packet waited behind
  * another's. It has not recovered in the next step, whose ledger has no late ACK.
@@ -605,6 +633,7 @@ UNIT_TEST(cause_delay)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_delay),
+		cmocka_unit_test(test_class_0_may_be_served_first),
 		cmocka_unit_test(test_delay_slows_the_sender),
 		cmocka_unit_test(test_delay_beside_a_full_queue),
 		cmocka_unit_test(test_delay_beside_a_hole),
