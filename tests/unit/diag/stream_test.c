@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -497,6 +498,7 @@ struct peer {
 	uint16_t tcp_port;
 	int fd;
 	const pthread_t *interrupted; /* gets a signal before; NULL: none does */
+	atomic_bool stop;             /* nobody listens */
 };
 
 static void
@@ -516,7 +518,7 @@ connect_soon(void *arg)
 		poll(NULL, 0, 1);
 		pthread_kill(*peer->interrupted, SIGUSR1);
 	}
-	for (peer->fd = -1; peer->fd < 0; poll(NULL, 0, 1)) {
+	for (peer->fd = -1; peer->fd < 0 && !atomic_load(&peer->stop); poll(NULL, 0, 1)) {
 		if (peer->path != NULL) {
 			peer->fd = unix_connect(peer->path, "analyzer", &err);
 			continue;
@@ -603,7 +605,7 @@ accept_one(void *arg)
 	snprintf(address, sizeof(address), "127.0.0.1:%u", a->port);
 	pthread_create(&peer.thread, NULL, connect_soon, &peer);
 	a->rc = source_accept(address, &before, &a->err);
-	pthread_cancel(peer.thread);
+	atomic_store(&peer.stop, true);
 	pthread_join(peer.thread, NULL);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (a->rc >= 0)
