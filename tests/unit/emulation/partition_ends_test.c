@@ -303,6 +303,27 @@ test_early_for_next_phase(void **state)
 	rig_close(&rig);
 }
 
+/* One that has ended its run may have been a window ahead of one that still waits for a third: that is not why it ended. */
+static void
+test_ended_a_window_ahead(void **state)
+{
+	struct rig rig = rig_open(0, false, LIMIT);
+	struct partitions *partitions = rig.partitions;
+	struct partition_window mark = { .index = rig.emulation->fabric->window.index + 1, .next_ps = 1 };
+	const struct channel_message message = { PARTITION_WINDOW, sizeof(mark), (const uint8_t *)&mark };
+	struct err err = { "" };
+
+	(void)state;
+	partitions->emulation = rig.emulation;
+	assert_int_equal(partition_recv_window(partitions, 1, &message, &err), -EPROTO);
+	partitions->peers[1].channel.ended = true;
+	assert_int_equal(partition_recv_window(partitions, 1, &message, &err), 0);
+	mark.index++;
+	assert_int_equal(partition_recv_window(partitions, 1, &message, &err), -EPROTO);
+	assert_non_null(strstr(err.text, "WINDOW: index = "));
+	rig_close(&rig);
+}
+
 static uint64_t
 cpu_ns(void)
 {
@@ -415,6 +436,7 @@ UNIT_TEST(partition_ends)
 		cmocka_unit_test(test_late_start),
 		cmocka_unit_test(test_trickle),
 		cmocka_unit_test(test_early_for_next_phase),
+		cmocka_unit_test(test_ended_a_window_ahead),
 		cmocka_unit_test(test_waits_asleep),
 		cmocka_unit_test(test_nodes_of_others),
 		cmocka_unit_test(test_never_done), /* the last: it has been interrupted */
