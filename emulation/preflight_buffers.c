@@ -347,6 +347,19 @@ weigh_ports(struct crowded *all, const struct preflight *c, const struct load *l
 	}
 }
 
+static void
+report_marking(struct preflight *c, const struct crowded *all, bool inert)
+{
+	if (all->off != 0)
+		report_off(c, all, inert);
+	if (all->behind_limit != 0)
+		report_limit(c, all, inert);
+	if (all->behind_pfc != 0)
+		report_pfc(c, all, inert);
+	if (all->behind_window != 0)
+		report_window(c, all, inert);
+}
+
 /* Nothing meets, and DCQCN has nothing to react to: whether it could, with other traffic. */
 static void
 check_unmet(struct preflight *c, struct load *loads)
@@ -358,12 +371,7 @@ check_unmet(struct preflight *c, struct load *loads)
 		->unmarked = true;
 	add_all(loads, c->sc->topo, MANY_FLOWS);
 	weigh_ports(&all, c, loads);
-	if (all.off != 0)
-		report_off(c, &all, false);
-	if (all.behind_limit != 0)
-		report_limit(c, &all, false);
-	if (all.behind_pfc != 0)
-		report_pfc(c, &all, false);
+	report_marking(c, &all, false);
 }
 
 int
@@ -371,7 +379,6 @@ preflight_ecn(struct preflight *c)
 {
 	struct crowded all = { .ports = 0 };
 	struct load *loads;
-	bool inert;
 
 	if (c->sc->cc.echo == CC_ECHO_NONE)
 		return 0;
@@ -379,15 +386,7 @@ preflight_ecn(struct preflight *c)
 	if (loads == NULL)
 		return -ENOMEM;
 	weigh_ports(&all, c, loads);
-	inert = all.off + all.behind_pfc + all.behind_window + all.behind_limit == all.ports;
-	if (all.off != 0)
-		report_off(c, &all, inert);
-	if (all.behind_limit != 0)
-		report_limit(c, &all, inert);
-	if (all.behind_pfc != 0)
-		report_pfc(c, &all, inert);
-	if (all.behind_window != 0)
-		report_window(c, &all, inert);
+	report_marking(c, &all, all.off + all.behind_pfc + all.behind_window + all.behind_limit == all.ports);
 	if (all.ports == 0)
 		check_unmet(c, loads);
 	free(loads);
