@@ -129,9 +129,22 @@ add_path(struct cause_set *set, uint32_t step, uint64_t acks)
 }
 
 /*
+ * How long a step sent for each ACK, by its ledger: where a receiver sends one for many packets, the first of these has
+ * waited for as long when the last leaves.
+ */
+static double
+sent_an_ack_ps(const struct cause_set *set, uint32_t step)
+{
+	const struct evidence *ev = set->in->ev;
+
+	return (double)(evidence_ledger_ps(ev, step, LEDGER_WIRE) + evidence_ledger_ps(ev, step, LEDGER_PACED)) /
+	       set->in->steps[step].rtt_samples;
+}
+
+/*
  * Were the ACKs of packets lost that a step sent again? All of them had arrived, in order; the timer leaves room for round
- * trips; those that were measured, in sum, exceed idle ones by less than it; and what else was found leaves most of the
- * time. Late ACKs of sprayed packets have paths of their own.
+ * trips; those that were measured, in sum, exceed idle ones by less than it leaves beside what is sent for an ACK; and what
+ * else was found leaves most of the time. Late ACKs of sprayed packets have paths of their own.
  */
 static bool
 lost_acks(const struct cause_set *set, uint32_t step, const struct passage *passage)
@@ -143,7 +156,8 @@ lost_acks(const struct cause_set *set, uint32_t step, const struct passage *pass
 		found_ps += set->findings[i].claimed_ps;
 	return passage->ended && passage->out_of_sequence == 0 && s->naks == 0 && s->retransmits != 0 &&
 	       passage->duplicates >= s->retransmits && s->waited_ns != 0 && s->rtt_samples != 0 &&
-	       run_waited_ps(s) > ROCE_TIMER_ROUND_TRIPS * s->base_rtt_ps && over_ps < (double)run_waited_ps(s) &&
+	       run_waited_ps(s) > ROCE_TIMER_ROUND_TRIPS * s->base_rtt_ps &&
+	       over_ps + sent_an_ack_ps(set, step) < (double)run_waited_ps(s) &&
 	       passage_stood_still_ps(set->in, step, 0) != 0 &&
 	       found_ps <= CAUSE_LOSS_LEFT * cause_excess_ps(set->in, step);
 }

@@ -346,7 +346,8 @@ test_what_arrived_twice_in_order_is_not_judged(void **state)
 
 /*
  * The same, with round trips that were measured: if none of them can have lasted as long as the timer, ACKs were lost, on
- * their path. A timer without room for round trips shows nothing, nor do round trips as long as it.
+ * their path. A timer without room for round trips shows nothing, nor do round trips as long as it, nor one that may end
+ * while the sender still sends what an ACK is for.
  */
 static void
 test_acks_that_are_lost(void **state)
@@ -355,9 +356,15 @@ test_acks_that_are_lost(void **state)
 		uint32_t waited_ns, duplicates;
 		uint64_t rtt_ps;
 		bool lost;
+		uint64_t wire_ps; /* for five ACKs */
 	} cases[] = {
-		{ 4000000, 40, 11 * PS_PER_US, true }, { 4000000, 39, 11 * PS_PER_US, true }, /* one of them is a gap */
-		{ 30000, 40, 11 * PS_PER_US, false },  { 4000000, 40, 2000 * PS_PER_US, false }, { 4000000, 40, 0, false },
+		{ 4000000, 40, 11 * PS_PER_US, true, 0 },
+		{ 4000000, 39, 11 * PS_PER_US, true, 0 }, /* one of them is a gap */
+		{ 30000, 40, 11 * PS_PER_US, false, 0 },
+		{ 4000000, 40, 2000 * PS_PER_US, false, 0 },
+		{ 4000000, 40, 0, false, 0 },
+		{ 4000000, 40, 11 * PS_PER_US, true, 19 * MS },
+		{ 4000000, 40, 11 * PS_PER_US, false, 20 * MS }, /* a timer ends before what one ACK is for has left */
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -372,6 +379,7 @@ test_acks_that_are_lost(void **state)
 					 .retransmits = 40,
 					 .waited_ns = cases[i].waited_ns,
 					 .timeout_ps = 9 * MS,
+					 .wire_ps = cases[i].wire_ps,
 					 .rtt_samples = cases[i].rtt_ps != 0 ? 5 : 0,
 					 .rtt_min_ps = cases[i].rtt_ps,
 					 .rtt_mean_ps = cases[i].rtt_ps };
