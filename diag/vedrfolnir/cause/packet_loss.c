@@ -129,22 +129,28 @@ add_path(struct cause_set *set, uint32_t step, uint64_t acks)
 }
 
 /*
- * How long a step sent for each ACK, by its ledger: where a receiver sends one for many packets, the first of these has
- * waited for as long when the last leaves.
+ * How long the oldest packet that an ACK is for may have waited until the last of them left, at most, by the sender's
+ * ledger. A receiver sends one ACK for many packets, as many for each but the message's last. What held the sender
+ * back between its frames need not be spread as evenly: all of it may stand between two ACKs. Time with its window
+ * full or behind its last frame does not count: the next ACK was requested.
  */
 static double
-sent_an_ack_ps(const struct cause_set *set, uint32_t step)
+gathered_ps(const struct cause_set *set, uint32_t step)
 {
-	const struct evidence *ev = set->in->ev;
+	static const enum ledger_entry between[] = { LEDGER_PACED, LEDGER_PAUSED, LEDGER_NIC, LEDGER_BEHIND, LEDGER_PEER };
+	uint32_t evenly = set->in->steps[step].rtt_samples > 1 ? set->in->steps[step].rtt_samples - 1 : 1;
+	double ps = (double)evidence_ledger_ps(set->in->ev, step, LEDGER_WIRE) / evenly;
 
-	return (double)(evidence_ledger_ps(ev, step, LEDGER_WIRE) + evidence_ledger_ps(ev, step, LEDGER_PACED)) /
-	       set->in->steps[step].rtt_samples;
+	for (size_t i = 0; i < ARRAY_LEN(between); i++)
+		ps += (double)evidence_ledger_ps(set->in->ev, step, between[i]);
+	return ps;
 }
 
 /*
  * Were the ACKs of packets lost that a step sent again? All of them had arrived, in order; the timer leaves room for round
- * trips; those that were measured, in sum, exceed idle ones by less than it leaves beside what is sent for an ACK; and what
- * else was found leaves most of the time. Late ACKs of sprayed packets have paths of their own.
+ * trips; none that was measured can have lasted as long as it, together with what was sent for an ACK, as if one had all
+ * that they exceed idle ones by; and what else was found leaves most of the time. Late ACKs of sprayed packets have paths
+ * of their own.
  */
 static bool
 lost_acks(const struct cause_set *set, uint32_t step, const struct passage *passage)
@@ -157,7 +163,7 @@ lost_acks(const struct cause_set *set, uint32_t step, const struct passage *pass
 	return passage->ended && passage->out_of_sequence == 0 && s->naks == 0 && s->retransmits != 0 &&
 	       passage->duplicates >= s->retransmits && s->waited_ns != 0 && s->rtt_samples != 0 &&
 	       run_waited_ps(s) > ROCE_TIMER_ROUND_TRIPS * s->base_rtt_ps &&
-	       over_ps + sent_an_ack_ps(set, step) < (double)run_waited_ps(s) &&
+	       gathered_ps(set, step) + (double)s->base_rtt_ps + over_ps < (double)run_waited_ps(s) &&
 	       passage_stood_still_ps(set->in, step, 0) != 0 &&
 	       found_ps <= CAUSE_LOSS_LEFT * cause_excess_ps(set->in, step);
 }

@@ -344,10 +344,44 @@ test_what_arrived_twice_in_order_is_not_judged(void **state)
 	}
 }
 
+/* Step 2 of 17->18 sent 40 packets again. @param duplicates  that arrived @return whether lost ACKs are named */
+static bool
+names_lost_acks(struct rec_step slow, uint32_t duplicates)
+{
+	const struct counts twice = {
+		.sent = 540, .sw2 = 540, .sw6 = 540, .sw3 = 540, .duplicates = duplicates, .resent = 40
+	};
+	struct rec_step before = { .step = 1, WAITED_NONE, .end_ps = 30 * MS };
+	const struct finding *found;
+	struct records r;
+	struct verdict *v;
+
+	slow.step = 2;
+	slow.start_ps = 40 * MS;
+	slow.end_ps = 80 * MS;
+	slow.retransmits = 40;
+	slow.timeout_ps = 9 * MS;
+	slow.rtt_min_ps = slow.rtt_mean_ps;
+	case_fabric(&r);
+	RECORDS_PUT(&r, before, REC_STEP, H17, 30 * MS);
+	RECORDS_PUT(&r, slow, REC_STEP, H17, 80 * MS);
+	pass(&r, 1, 60 * MS, &twice);
+	v = case_conclude(&r, REC_END_COMPLETE);
+	found = case_find(v, FINDING_PACKET_LOSS, FLOW, NULL);
+	if (duplicates == 40 && found != NULL) {
+		assert_non_null(strstr(case_evidence(v, found), "ACKs were lost on their path"));
+		assert_true(found->confidence < 0.9); /* one timer, or two, ended */
+	}
+	if (found == NULL)
+		assert_int_equal(vedrfolnir_of(v)->unjudged.resends, 1);
+	verdict_destroy(v);
+	return found != NULL;
+}
+
 /*
  * The same, with round trips that were measured: if none of them can have lasted as long as the timer, ACKs were lost, on
  * their path. A timer without room for round trips shows nothing, nor do round trips as long as it, nor one that may end
- * while the sender still sends what an ACK is for.
+ * while the sender still sends what an ACK is for: of five ACKs four are for as many packets each.
  */
 static void
 test_acks_that_are_lost(void **state)
@@ -356,51 +390,51 @@ test_acks_that_are_lost(void **state)
 		uint32_t waited_ns, duplicates;
 		uint64_t rtt_ps;
 		bool lost;
-		uint64_t wire_ps; /* for five ACKs */
+		uint32_t samples;
+		uint64_t wire_ps;
 	} cases[] = {
-		{ 4000000, 40, 11 * PS_PER_US, true, 0 },
-		{ 4000000, 39, 11 * PS_PER_US, true, 0 }, /* one of them is a gap */
-		{ 30000, 40, 11 * PS_PER_US, false, 0 },
-		{ 4000000, 40, 2000 * PS_PER_US, false, 0 },
-		{ 4000000, 40, 0, false, 0 },
-		{ 4000000, 40, 11 * PS_PER_US, true, 19 * MS },
-		{ 4000000, 40, 11 * PS_PER_US, false, 20 * MS }, /* a timer ends before what one ACK is for has left */
+		{ 4000000, 40, 11 * PS_PER_US, true, 5, 0 },
+		{ 4000000, 39, 11 * PS_PER_US, true, 5, 0 }, /* one of them is a gap */
+		{ 30000, 40, 11 * PS_PER_US, false, 5, 0 },
+		{ 4000000, 40, 2000 * PS_PER_US, false, 5, 0 },
+		{ 4000000, 40, 0, false, 0, 0 },
+		{ 4000000, 40, 11 * PS_PER_US, true, 5, 15 * MS },
+		{ 4000000, 40, 11 * PS_PER_US, false, 5, 16 * MS },
+		{ 4000000, 40, 11 * PS_PER_US, true, 2, 3 * MS }, /* the last one may be for one packet */
+		{ 4000000, 40, 11 * PS_PER_US, false, 2, 4 * MS },
+		{ 4000000, 40, 11 * PS_PER_US, false, 1, 4 * MS },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		const struct counts twice = {
-			.sent = 540, .sw2 = 540, .sw6 = 540, .sw3 = 540, .duplicates = cases[i].duplicates, .resent = 40
-		};
-		struct rec_step before = { .step = 1, WAITED_NONE, .end_ps = 30 * MS };
-		struct rec_step slow = { .step = 2,
-					 WAITED_NONE,
-					 .start_ps = 40 * MS,
-					 .end_ps = 80 * MS,
-					 .retransmits = 40,
-					 .waited_ns = cases[i].waited_ns,
-					 .timeout_ps = 9 * MS,
-					 .wire_ps = cases[i].wire_ps,
-					 .rtt_samples = cases[i].rtt_ps != 0 ? 5 : 0,
-					 .rtt_min_ps = cases[i].rtt_ps,
-					 .rtt_mean_ps = cases[i].rtt_ps };
-		const struct finding *found;
-		struct records r;
-		struct verdict *v;
+		const struct rec_step slow = { WAITED_NONE, .waited_ns = cases[i].waited_ns, .wire_ps = cases[i].wire_ps,
+					       .rtt_samples = cases[i].samples, .rtt_mean_ps = cases[i].rtt_ps };
 
-		case_fabric(&r);
-		RECORDS_PUT(&r, before, REC_STEP, H17, 30 * MS);
-		RECORDS_PUT(&r, slow, REC_STEP, H17, 80 * MS);
-		pass(&r, 1, 60 * MS, &twice);
-		v = case_conclude(&r, REC_END_COMPLETE);
-		found = case_find(v, FINDING_PACKET_LOSS, FLOW, NULL);
-		if ((found != NULL) != cases[i].lost)
-			fail_msg("case %zu: %s", i, case_reason(v));
-		if (cases[i].duplicates == 40 && found != NULL) {
-			assert_non_null(strstr(case_evidence(v, found), "ACKs were lost on their path"));
-			assert_true(found->confidence < 0.9); /* one timer, or two, ended */
-		}
-		verdict_destroy(v);
+		if (names_lost_acks(slow, cases[i].duplicates) != cases[i].lost)
+			fail_msg("case %zu", i);
 	}
+}
+
+/*
+ * Whatever else held the sender back while it sent may all stand between two ACKs: congestion control, pauses, its NIC,
+ * other queue pairs, a receiver that was not ready. A round trip on an idle path is added.
+ */
+static void
+test_acks_that_what_holds_a_sender_back_delays(void **state)
+{
+	static const size_t entries[] = { offsetof(struct rec_step, paced_ps), offsetof(struct rec_step, paused_ps),
+					  offsetof(struct rec_step, nic_ps), offsetof(struct rec_step, behind_ps),
+					  offsetof(struct rec_step, peer_ps) };
+
+	for (size_t i = 0; i < ARRAY_LEN(entries); i++)
+		for (uint32_t late = 0; late < 2; late++) {
+			struct rec_step slow = { WAITED_NONE, .waited_ns = 4000000, .rtt_samples = 5,
+						 .rtt_mean_ps = 11 * PS_PER_US };
+			uint64_t held_ps = 4 * MS - 5 * PS_PER_US - (1 - late) * 100 * PS_PER_US;
+
+			memcpy((char *)&slow + entries[i], &held_ps, sizeof(held_ps));
+			if (names_lost_acks(slow, 40) != (late == 0))
+				fail_msg("entry %zu, %u", i, late);
+		}
 }
 
 /*
@@ -693,6 +727,7 @@ UNIT_TEST(cause_passage)
 		cmocka_unit_test(test_what_arrived_twice_in_order_is_not_judged),
 		cmocka_unit_test(test_what_was_overtaken_arrives_twice),
 		cmocka_unit_test(test_acks_that_are_lost),
+		cmocka_unit_test(test_acks_that_what_holds_a_sender_back_delays),
 		cmocka_unit_test(test_time_alone_shows_no_loss),
 		cmocka_unit_test(test_a_full_queue_is_no_blackhole),
 		cmocka_unit_test(test_polling_packets_vanish),
