@@ -221,11 +221,11 @@ switch_poll_dead_end(struct sw *sw, uint16_t in_port, const struct pkt *poll, ui
 }
 
 /*
- * Packets of a polling packet's victim that arrived before it in this window, to the egress that they have in common;
- * but for those that are not known to be its own yet.
+ * Packets of a polling packet's victim that arrived before it in this window, to the egress that they have in common.
+ * @param first  of several that it asks: those whose egress is to be chosen count here, for the switch has them
  */
 static uint32_t
-arrived_before(const struct sw *sw, uint8_t egress, const struct pkt *poll)
+arrived_before(const struct sw *sw, uint8_t egress, const struct pkt *poll, bool first)
 {
 	bool grouped = group_has(&sw->group, egress);
 	const struct arrivals *arrivals = grouped ? &sw->group.arrivals : &sw->ports[egress].arrivals;
@@ -235,7 +235,7 @@ arrived_before(const struct sw *sw, uint8_t egress, const struct pkt *poll)
 		const struct pkt *p = arrivals->pkts[i];
 
 		count += p->flow == poll->flow && p->type == PKT_DATA && !(p->flags & PKT_REVERSE) &&
-			 (!grouped || p->out_port == egress);
+			 (!grouped || p->out_port == egress || (first && p->out_port == SWITCH_EGRESS_SPRAY));
 	}
 	return count;
 }
@@ -245,14 +245,14 @@ arrived_before(const struct sw *sw, uint8_t egress, const struct pkt *poll)
  * gone.
  */
 static void
-poll_passage(struct sw *sw, uint16_t in_port, const struct pkt *poll, uint8_t egress)
+poll_passage(struct sw *sw, uint16_t in_port, const struct pkt *poll, uint8_t egress, bool first)
 {
 	const struct switch_port *port = &sw->ports[egress];
 	const struct link_passed link = link_passed(sw->node.rx[in_port], poll);
 	struct rec_passage rec = {
 		.in_port = in_port, .out_port = egress, .in_frames = link.received_frames, .sent_frames = link.sent_frames
 	};
-	uint32_t slot = port_flows_find(&port->flows, poll->flow), now = arrived_before(sw, egress, poll);
+	uint32_t slot = port_flows_find(&port->flows, poll->flow), now = arrived_before(sw, egress, poll, first);
 
 	if (!(poll->flags & PKT_REVERSE)) {
 		rec.waiting = (slot != PORT_FLOWS_NONE ? port->flows.queued[slot] : 0) + now;
@@ -324,7 +324,7 @@ switch_poll(struct sw *sw, uint16_t in_port, struct pkt *poll, const uint8_t *pa
 	sw->polling.due = true;
 	poll_damage(sw, in_port, poll);
 	for (uint32_t i = 0; i < npaths && polled_asks_passage(poll); i++)
-		poll_passage(sw, in_port, poll, paths[i]);
+		poll_passage(sw, in_port, poll, paths[i], i == 0);
 	for (uint32_t i = 0; i < npaths && (poll->arg & POLL_VICTIM); i++)
 		poll_egress(sw, poll, in_port, paths[i], (uint8_t)poll->arg & POLL_BOTH, npaths > 1);
 	if (poll->arg & POLL_PFC)

@@ -419,6 +419,33 @@ more(uint64_t now, uint64_t before)
 	return now > before ? now - before : 0;
 }
 
+/* Are two records of one polling packet, as it reached a node? Of a sprayed flow it goes on by several ports. */
+static bool
+is_same_visit(const struct evidence *ev, uint32_t a, uint32_t b)
+{
+	return ev->passed[a].in_port == ev->passed[b].in_port && ev->passed[a].flow == ev->passed[b].flow &&
+	       rec_at(ev, a)->hdr.event == rec_at(ev, b)->hdr.event &&
+	       rec_at(ev, a)->hdr.time_ps == rec_at(ev, b)->hdr.time_ps;
+}
+
+/*
+ * Packets of the flow that a switch had counted at all ports that a polling packet went on by. Those that came in by other
+ * links count as well: of several links to one switch none can be short by it.
+ */
+static uint64_t
+counted_at(const struct evidence *ev, uint32_t i)
+{
+	const struct rec_passage *rec = rec_at(ev, i);
+	uint64_t packets = 0;
+	uint32_t first = i;
+
+	while (first > 0 && rec_at(ev, first - 1)->hdr.time_ps == rec->hdr.time_ps)
+		first--;
+	for (; first < ev->passages.count && rec_at(ev, first)->hdr.time_ps == rec->hdr.time_ps; first++)
+		packets += is_same_visit(ev, first, i) ? rec_at(ev, first)->flow_packets : 0;
+	return packets;
+}
+
 /*
  * Packets of the flow that one switch or its source had counted before a polling packet, and the next switch not: lost
  * on the link or in that next one, or left behind in the first one's queue. Those that had left arrived before the
@@ -433,7 +460,7 @@ missing_by(const struct evidence *ev, uint32_t i)
 	if (i == EV_NONE || ev->passed[i].hop == EV_NONE)
 		return (struct span){ 0, 0 };
 	hop = rec_at(ev, ev->passed[i].hop);
-	most = more(hop->flow_packets, rec_at(ev, i)->flow_packets);
+	most = more(hop->flow_packets, counted_at(ev, i));
 	return (struct span){ ev->passed[ev->passed[i].hop].in_port != EV_NONE ? more(most, hop->waiting) : most, most };
 }
 
@@ -512,9 +539,14 @@ take_hop(struct passage *p, const struct evidence *ev, const struct run_step *s,
 	struct span now = missing_by(ev, i), before = missing_by(ev, then);
 	uint64_t expired;
 
-	/* With packets on several paths no two places count the same ones: only link counts are known. */
+	/*
+	 * With packets on several paths a place counts those of all links that lead there: nothing clears one of these, and
+	 * a NIC is not told from its switch. Between two switches, what is missing beyond the link's loss is the second's.
+	 */
 	if (evidence_is_sprayed(ev, passed->flow)) {
 		take(&p->link, ev, i, lost, s->start_ps);
+		if (!is_first(ev, i) && !drops_telemetry_lost(ev, s))
+			take(&p->node, ev, i, more(now.least, before.most + lost), s->start_ps);
 		return;
 	}
 	if (now.most <= before.least) {
@@ -753,6 +785,7 @@ passage_find(const struct cause_input *in, uint32_t step)
 	uint64_t until_ps = s->end_ps + 2 * s->base_rtt_ps; /* the packet sent at a step's end is still in flight */
 	uint32_t first = first_from(ev, s->start_ps);
 
+	p.sprayed = evidence_is_sprayed(ev, s->flow);
 	for (uint32_t i = first; i < ev->passages.count && rec_at(ev, i)->hdr.time_ps <= until_ps; i++) {
 		const struct ev_passed *passed = &ev->passed[i];
 		uint64_t lost;
@@ -799,7 +832,7 @@ passage_swallows(const struct passage *passage)
 
 	if (passage->nic.packets != 0)
 		return true;
-	if (lost < ROW_PACKETS)
+	if (lost < ROW_PACKETS || passage->sprayed)
 		return false;
 	if (!passage->ended || arrived == 0)
 		return true;

@@ -84,6 +84,7 @@ struct passage {
 	 * packets that all switches forwarded and its port received. in_port is that port.
 	 */
 	struct passage_place nic;
+	bool sprayed; /* the flow's packets take paths of their own: the longest row that is missing shows nothing */
 	/* the destination's report on the step; with ended */
 	bool ended;
 	uint32_t duplicates, out_of_sequence, most_missing;

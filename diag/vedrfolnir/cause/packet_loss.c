@@ -48,14 +48,33 @@ static const char *const clauses[] = {
 	[CLAUSE_MTU] = DROPS_CLAUSE("packets that are larger than its MTU"),
 };
 
-/* @param port  the last that they left by: lost on its link, or where that ends */
+/*
+ * What losses of a step can have cost: of sprayed packets a loss holds its sender up until it is reported and repaired, for
+ * at most two round trips each, as if no two coincided; or for as long as its ledger says.
+ */
+static double
+held_ps(const struct cause_set *set, uint32_t step, uint64_t lost)
+{
+	const struct run_step *s = &set->in->steps[step];
+	double excess_ps = cause_excess_ps(set->in, step), round_trips_ps;
+
+	if (!evidence_is_sprayed(set->in->ev, s->flow))
+		return excess_ps;
+	round_trips_ps = 2.0 * (double)min_u64(lost, s->retransmits) * (double)s->base_rtt_ps;
+	return fmin(excess_ps, fmax(round_trips_ps, (double)passage_stood_still_ps(set->in, step, 0)));
+}
+
+/*
+ * @param port  the last that they left by: lost on its link, or where that ends
+ * @param lost  packets of the step, at least; of one whose packets keep order it does not matter
+ */
 static void
-add_behind(struct cause_set *set, uint32_t step, uint32_t port, uint32_t clause, uint64_t packets)
+add_behind(struct cause_set *set, uint32_t step, uint32_t port, uint32_t clause, uint64_t packets, uint64_t lost)
 {
 	const struct evidence *ev = set->in->ev;
 	const struct run_step *s = &set->in->steps[step];
 	uint32_t end = ev->ports[port].peer, root = clause == CLAUSE_NODE ? end : port;
-	double excess_ps = cause_excess_ps(set->in, step);
+	double claim_ps = held_ps(set, step, lost);
 	struct cause_finding *finding = cause_add(set, root, NULL, 0, step);
 
 	if (finding == NULL)
@@ -63,8 +82,8 @@ add_behind(struct cause_set *set, uint32_t step, uint32_t port, uint32_t clause,
 	cause_port(set, finding, port);
 	cause_port(set, finding, end);
 	cause_time(finding, s->start_ps, s->end_ps);
-	cause_explains(finding, EV_NONE, excess_ps);
-	if (cause_score(finding, cause_lost_frames(set->in, step, excess_ps)))
+	cause_explains(finding, EV_NONE, claim_ps);
+	if (cause_score(finding, cause_lost_frames(set->in, step, claim_ps)))
 		finding->out.evidence = (struct finding_evidence){ .clauses = { clause },
 								   .nclauses = 1,
 								   .step = step,
@@ -79,26 +98,30 @@ static bool
 add_places(struct cause_set *set, uint32_t step)
 {
 	const struct evidence *ev = set->in->ev;
+	const struct run_step *s = &set->in->steps[step];
 	const struct passage passage = passage_find(set->in, step);
 	const struct drops_silence silence = drops_silence(set->in, step);
 	bool swallows = passage_swallows(&passage) || silence.swallows;
 	bool forth = passage.link.packets != 0 || passage.node.packets != 0;
 
 	if (passage.link.packets != 0 && passage.link.packets >= passage.node.packets)
-		add_behind(set, step, ev->ports[passage.link.in_port].peer, CLAUSE_LINK, passage.link.packets);
+		add_behind(set, step, ev->ports[passage.link.in_port].peer, CLAUSE_LINK, passage.link.packets,
+			   max_u64(passage.lost, passage.link.packets));
 	else if (passage.node.packets != 0 && !swallows)
-		add_behind(set, step, ev->ports[passage.node.in_port].peer, CLAUSE_NODE, passage.node.packets);
+		add_behind(set, step, ev->ports[passage.node.in_port].peer, CLAUSE_NODE, passage.node.packets,
+			   max_u64(passage.lost, passage.node.packets));
 	/* Lost ACKs cost time where data was received twice because of them. */
 	if (passage.back.packets != 0 && (!forth || passage.duplicates != 0))
-		add_behind(set, step, ev->ports[passage.back.in_port].peer, CLAUSE_BACK, passage.back.packets);
+		add_behind(set, step, ev->ports[passage.back.in_port].peer, CLAUSE_BACK, passage.back.packets,
+			   passage.back.packets);
 	if (forth || passage.back.packets != 0 || swallows)
 		return true;
 	if (silence.port == EV_NONE)
 		return false;
 	if (silence.lost_frames != 0)
-		add_behind(set, step, silence.port, CLAUSE_LINK, silence.lost_frames);
+		add_behind(set, step, silence.port, CLAUSE_LINK, silence.lost_frames, s->retransmits);
 	else
-		add_behind(set, step, silence.port, CLAUSE_POLL, silence.polls);
+		add_behind(set, step, silence.port, CLAUSE_POLL, silence.polls, s->retransmits);
 	return true;
 }
 
@@ -168,16 +191,13 @@ lost_acks(const struct cause_set *set, uint32_t step, const struct passage *pass
 	       found_ps <= CAUSE_LOSS_LEFT * cause_excess_ps(set->in, step);
 }
 
-/*
- * By one of many paths. A loss holds its sender up until it is reported and repaired: for at most two round trips each,
- * as if no two coincided.
- */
+/* By one of many paths. */
 static void
 add_sprayed(struct cause_set *set, uint32_t step, uint64_t lost)
 {
 	const struct evidence *ev = set->in->ev;
 	const struct run_step *s = &set->in->steps[step];
-	double held_ps = fmin(cause_excess_ps(set->in, step), 2.0 * (double)lost * (double)s->base_rtt_ps);
+	double claim_ps = held_ps(set, step, lost);
 	struct cause_finding *finding;
 	char flow[96];
 
@@ -185,8 +205,8 @@ add_sprayed(struct cause_set *set, uint32_t step, uint64_t lost)
 	if (finding == NULL)
 		return;
 	cause_time(finding, s->start_ps, s->end_ps);
-	cause_explains(finding, EV_NONE, held_ps);
-	if (cause_score(finding, cause_lost_frames(set->in, step, held_ps)))
+	cause_explains(finding, EV_NONE, claim_ps);
+	if (cause_score(finding, cause_lost_frames(set->in, step, claim_ps)))
 		finding->out.evidence = (struct finding_evidence){
 			.clauses = { CLAUSE_SPRAYED }, .nclauses = 1, .step = step, .count = lost
 		};

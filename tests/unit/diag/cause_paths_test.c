@@ -233,6 +233,69 @@ test_sprayed_packets_are_lost_somewhere(void **state)
 	}
 }
 
+/* A polling packet of a->c is at a port of a node. */
+static void
+put_passage(struct records *r, uint32_t node, uint16_t in_port, uint16_t out_port, uint64_t packets, uint32_t waiting)
+{
+	struct rec_passage at = { .hdr.event = 7,
+				  .flow = AC,
+				  .in_port = in_port,
+				  .out_port = out_port,
+				  .waiting = waiting,
+				  .in_frames = 900,
+				  .sent_frames = 900,
+				  .flow_packets = packets,
+				  .resent = node == A ? 40 : 0 };
+
+	RECORDS_PUT(r, at, REC_PASSAGE, node, 50 * MS + (node == A ? 0 : node == C ? 8 : 4) * PS_PER_US);
+}
+
+/*
+ * a->c is sprayed over L:3 and L:4. What L sent to S and S counts at none of its ports is lost in S, but for what may wait
+ * at L. R counts what comes by either cable: nothing is missing there.
+ */
+static void
+test_sprayed_packets_are_lost_behind_one_link(void **state)
+{
+	static const struct {
+		uint64_t at_s;   /* of 200 sent there */
+		uint64_t turned; /* that S sent on by its other port */
+		uint32_t waiting;
+		const char *root;
+	} rounds[] = { { .at_s = 180, .root = "S:1" },
+		       { .at_s = 200, .root = "a->c/10000>10000" },
+		       { .at_s = 150, .turned = 50, .root = "a->c/10000>10000" },
+		       { .at_s = 150, .turned = 30, .root = "S:1" },
+		       { .at_s = 180, .waiting = 20, .root = "a->c/10000>10000" } };
+
+	for (size_t i = 0; i < ARRAY_LEN(rounds); i++) {
+		struct rec_step step = { .step = 1, WAITED_NONE, .end_ps = 80 * MS, .retransmits = 40, .nak_ps = 30 * MS };
+		const struct finding *finding;
+		struct verdict *v;
+		struct records r;
+
+		leaves_sprayed(&r, HASHED, HASHED, true);
+		RECORDS_PUT(&r, step, REC_STEP, A, 80 * MS);
+		put_passage(&r, A, REC_NO_PORT, 0, 400, 0);
+		put_passage(&r, L, 0, 2, 200, rounds[i].waiting);
+		put_passage(&r, L, 0, 3, 200, 0);
+		put_passage(&r, S, 0, 1, rounds[i].at_s, 0);
+		if (rounds[i].turned != 0)
+			put_passage(&r, S, 0, 0, rounds[i].turned, 0);
+		put_passage(&r, T, 0, 1, 200, 0);
+		put_passage(&r, R, 2, 0, 370, 0);
+		put_passage(&r, R, 3, 0, 370, 0);
+		put_passage(&r, C, 0, REC_NO_PORT, 0, 0);
+		v = case_conclude(&r, REC_END_COMPLETE);
+		finding = case_find(v, FINDING_PACKET_LOSS, rounds[i].root, NULL);
+		if (finding == NULL || v->nfindings != 1)
+			fail_msg("round %zu: %s", i, case_reason(v));
+		/* as long as its ledger says, and not all that the step lost */
+		assert_float_equal((float)(finding->explained_ps / 1e9), 30.0f, 0.01f);
+		verdict_destroy(v);
+	}
+}
+
 /* What arrived twice is counted from the agent's start: a later count that is lower says nothing of the first ones. */
 static void
 test_counts_go_back(void **state)
@@ -566,6 +629,7 @@ UNIT_TEST(cause_paths)
 		cmocka_unit_test(test_no_imbalance_where_packets_are_sprayed),
 		cmocka_unit_test(test_link_rate_on_one_of_many_paths),
 		cmocka_unit_test(test_sprayed_packets_are_lost_somewhere),
+		cmocka_unit_test(test_sprayed_packets_are_lost_behind_one_link),
 		cmocka_unit_test(test_counts_go_back),
 		cmocka_unit_test(test_copies_of_a_poll_are_no_loop),
 		cmocka_unit_test(test_sprayed_packets_may_be_in_flight),

@@ -314,6 +314,41 @@ all_ports_of_a_sprayed_victim_answer(void **state)
 	}
 }
 
+/*
+ * A polling packet right behind sprayed packets, of which the switch has not chosen all egresses yet: it has them all,
+ * and those may wait.
+ */
+static void
+sprayed_packets_that_just_arrived_are_counted(void **state)
+{
+	(void)state;
+	for (int kind = 0; kind < BALANCE_COUNT; kind++) {
+		const struct rec_passage *passage;
+		uint64_t packets = 0, waiting = 0;
+		struct frig rig;
+		uint32_t victim;
+
+		if (kind == BALANCE_ECMP)
+			continue;
+		frig_init(&rig, parallel);
+		rig.config.balance.ops = balance_kinds[kind];
+		victim = frig_flow(&rig, "a", "b", 3);
+		start(&rig);
+		frig_send(&rig, victim, 0, 1000, 10);
+		send_poll(&rig, victim, 800000, 5, POLL_VICTIM | POLL_ACKS);
+		frig_send(&rig, victim, 900000, 1000, 10);
+		frig_run(&rig, 100 * US);
+		for (uint32_t n = 0; (passage = frig_record(&frig_switch(&rig, "S1")->node, REC_PASSAGE, n)) != NULL; n++) {
+			packets += passage->flow_packets;
+			waiting += passage->waiting;
+			assert_true(passage->waiting <= passage->flow_packets);
+		}
+		assert_int_equal(packets, 10);
+		assert_in_range(waiting, 1, 10);
+		frig_stop(&rig);
+	}
+}
+
 /* The victim's cable is cut; its packets and polls take the other one, and the dead port reports its drops. */
 static void
 a_cut_port_of_equal_cost_answers(void **state)
@@ -359,6 +394,7 @@ UNIT_TEST(poll)
 		cmocka_unit_test(polls_pass_a_paused_port),
 		cmocka_unit_test(an_idle_port_of_equal_cost_answers),
 		cmocka_unit_test(all_ports_of_a_sprayed_victim_answer),
+		cmocka_unit_test(sprayed_packets_that_just_arrived_are_counted),
 		cmocka_unit_test(a_cut_port_of_equal_cost_answers),
 	};
 
