@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * FlowTracer in a run (Algorithm 1): every request costs round trips of the management network in the clock of the
- * run; hosts and switches reply from their state when the request arrives.
+ * run; hosts and switches reply from their state when the reply is due. Of a fabric that several processes run, each has
+ * the tracer, and receives all replies: so all know the same.
  */
 #include "emulation/service.h"
 
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/flow.h"
 #include "common/minmax.h"
 #include "common/units.h"
@@ -177,17 +179,14 @@ by_number(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The report of the feed's leaf at this time. @return bytes of its reply's body */
-static size_t
-flow_samples_take(struct flow_samples *samples, const struct samples_feed *feed, const struct sw *leaf,
-		  const struct flow_index *index, uint64_t now_ps)
+/* The report of the feed's leaf at this time. @param rows  [count] */
+static void
+flow_samples_take(struct flow_samples *samples, const struct samples_feed *feed, const struct swm_sample *rows,
+		  uint32_t nrows, const struct flow_index *index, uint64_t now_ps)
 {
-	struct swm_sample rows[SWM_MAX_SAMPLES];
 	uint32_t flows[SWM_MAX_SAMPLES], count = 0;
-	struct swm_samples list = { 0 };
 
-	switch_samples_list(leaf->samples, feed->leaf_port, &list, rows);
-	for (uint32_t i = 0; i < list.count; i++) {
+	for (uint32_t i = 0; i < nrows; i++) {
 		const struct rec_tuple tuple = {
 			.src_ip = rows[i].src_ip, .dst_ip = rows[i].dst_ip, .sport = rows[i].sport, .dport = rows[i].dport
 		};
@@ -203,7 +202,6 @@ flow_samples_take(struct flow_samples *samples, const struct samples_feed *feed,
 			report_flow(samples, feed, flows[i], i + 1 - first, now_ps);
 			first = i + 1;
 		}
-	return sizeof(list) + list.count * sizeof(rows[0]);
 }
 
 /* ---- the state of a round ---- */
@@ -222,7 +220,8 @@ struct trace_thread {
 	uint32_t at;     /* of its pair's flows, the traced one; of the feeds of samples, the polled one */
 	uint32_t node;   /* the polled node */
 	struct topo_walk walk;
-	bool *open; /* [nnodes] connections that stay */
+	bool *open;                     /* [nnodes] connections that stay */
+	size_t reply_at, reply_bytes;   /* in the tracer's replies, once it is here */
 };
 
 /* A process has one pair at a time. */
@@ -262,6 +261,13 @@ struct flow_tracing {
 	bool tracing;      /* flows of the round are known, and not all of its pairs are done */
 	uint32_t left;     /* pairs of this round that are not done */
 	uint64_t round_ps; /* when the next round begins; TIME_NEVER: there is none */
+	uint8_t *replies;  /* [replies_used] of [replies_cap], those that are due now, each behind its struct reply_of */
+	size_t replies_used, replies_cap;
+};
+
+/* Before a reply. */
+struct reply_of {
+	uint32_t process, thread; /* whose it is */
 };
 
 static bool
@@ -295,6 +301,14 @@ ask(struct flow_tracing *t, struct trace_thread *thread, uint32_t host, uint32_t
 	account->sent_bytes += bytes;
 }
 
+/* Of a node that is here: others' are recorded where they are. */
+static void
+record(const struct flow_tracing *t, uint32_t node, void *rec, enum rec_type type, size_t size, uint64_t now_ps)
+{
+	if (!partition_is_remote(t->emulation, node))
+		recbuf_put(t->emulation->records[node], rec, type, size, now_ps);
+}
+
 /* A host is through with the round, or the run is. */
 static void
 end_account(struct flow_tracing *t, uint32_t host, uint64_t now_ps)
@@ -312,7 +326,7 @@ end_account(struct flow_tracing *t, uint32_t host, uint64_t now_ps)
 		.complete = account->done == account->flows,
 	};
 
-	recbuf_put(t->emulation->records[host], &rec, REC_TRACE_ROUND, sizeof(rec), now_ps);
+	record(t, host, &rec, REC_TRACE_ROUND, sizeof(rec), now_ps);
 	account->asked = false;
 }
 
@@ -440,7 +454,7 @@ end_flow(struct flow_tracing *t, const struct trace_process *process, const stru
 	for (uint32_t nic = 0; nic < host->nports; nic++)
 		if (host->bonded || nic == reported->nic)
 			add_port(&rec.set_low, &rec.set_high, nic);
-	recbuf_put(t->emulation->records[flow->src_node], &rec, REC_TRACED, sizeof(rec), now_ps);
+	record(t, flow->src_node, &rec, REC_TRACED, sizeof(rec), now_ps);
 	account->traced += result == REC_TRACE_EGRESS || result == REC_TRACE_SPRAYED;
 	account->done++;
 }
@@ -471,8 +485,7 @@ take_list(struct flow_tracing *t, struct trace_process *process, uint64_t now_ps
 
 	process->listing = false;
 	process->reported_ps = now_ps;
-	for (uint32_t i = 0; i < process->count; i++)
-		process->reported[i] = embedded_flow_of(t->emulation->hosts[process->host], process->flows[i]);
+	memcpy(process->reported, t->replies + process->threads[0].reply_at, process->count * sizeof(*process->reported));
 	t->accounts[process->host].received_bytes += FLOWS_BYTES + process->count * sizeof(struct swm_flow);
 	begin_flows(t, process, now_ps);
 }
@@ -499,26 +512,23 @@ static void
 take_egress(struct flow_tracing *t, struct trace_process *process, struct trace_thread *thread, uint64_t now_ps)
 {
 	const struct flow *flow = flow_at(t, process, thread->at);
-	const struct swm_query query = { .src_ip = flow->src_ip,
-					 .dst_ip = flow->dst_ip,
-					 .sport = flow->sport,
-					 .dport = flow->dport,
-					 .in_port = thread->walk.in_port };
-	struct swm_egress answer = answer_headers(t->emulation->switches[thread->node], t->index, &query);
+	struct swm_egress answer;
 	struct rec_traced_hop rec = { .tuple = flow_tuple(flow),
-				      .set_low = answer.members[0],
-				      .set_high = answer.members[1],
 				      .round = t->round,
 				      .hop = (uint16_t)thread->walk.path.hops,
 				      .in_port = thread->walk.in_port,
 				      .out_port = REC_NO_PORT };
-	bool goes_on = topo_walk_on(&thread->walk, t->emulation->scenario->topo, &answer);
+	bool goes_on;
 
+	memcpy(&answer, t->replies + thread->reply_at, sizeof(answer));
+	rec.set_low = answer.members[0];
+	rec.set_high = answer.members[1];
+	goes_on = topo_walk_on(&thread->walk, t->emulation->scenario->topo, &answer);
 	rec.result = (uint16_t)(answer.result == SWM_FORWARDED ? REC_TRACE_EGRESS : result_of(&thread->walk));
 	if (rec.result == REC_TRACE_EGRESS)
 		rec.out_port = answer.port;
 	t->accounts[flow->src_node].received_bytes += EGRESS_BYTES;
-	recbuf_put(t->emulation->records[thread->node], &rec, REC_TRACED_HOP, sizeof(rec), now_ps);
+	record(t, thread->node, &rec, REC_TRACED_HOP, sizeof(rec), now_ps);
 	if (goes_on) {
 		ask(t, thread, process->host, thread->walk.node, ASK_EGRESS_BYTES, now_ps);
 		return;
@@ -570,13 +580,165 @@ static void
 take_feed(struct flow_tracing *t, struct trace_thread *thread, uint64_t now_ps)
 {
 	const struct samples_feed *feed = &t->samples.feeds[thread->at];
+	struct swm_sample rows[SWM_MAX_SAMPLES];
 
+	memcpy(rows, t->replies + thread->reply_at, thread->reply_bytes);
 	t->accounts[feed->host].received_bytes +=
-		sizeof(struct swm_hdr) +
-		flow_samples_take(&t->samples, feed, t->emulation->switches[feed->leaf], t->index, now_ps);
+		sizeof(struct swm_hdr) + sizeof(struct swm_samples) + thread->reply_bytes;
+	flow_samples_take(&t->samples, feed, rows, (uint32_t)(thread->reply_bytes / sizeof(rows[0])), t->index, now_ps);
 	ask_feed(t, thread, now_ps);
 	if (--t->feeds_left == 0)
 		end_feeds(t, now_ps);
+}
+
+/* ---- devices reply ---- */
+
+/* Of a device that is here, to a thread whose reply is due. @param bytes  the reply. @return for its bytes */
+static void *
+put_reply(struct flow_tracing *t, uint32_t p, uint32_t i, size_t bytes)
+{
+	struct trace_thread *thread = &t->processes[p].threads[i];
+	const struct reply_of of = { p, i };
+
+	t->replies = grow(t->replies, &t->replies_cap, t->replies_used + sizeof(of) + bytes, 1, "replies to a tracer");
+	memcpy(t->replies + t->replies_used, &of, sizeof(of));
+	thread->reply_at = t->replies_used + sizeof(of);
+	thread->reply_bytes = bytes;
+	t->replies_used = thread->reply_at + bytes;
+	return t->replies + thread->reply_at;
+}
+
+/* A leaf's samples of a host's port. */
+static void
+reply_samples(struct flow_tracing *t, uint32_t p, uint32_t i)
+{
+	const struct samples_feed *feed = &t->samples.feeds[t->processes[p].threads[i].at];
+	struct swm_sample rows[SWM_MAX_SAMPLES];
+	struct swm_samples list = { 0 };
+
+	switch_samples_list(t->emulation->switches[feed->leaf]->samples, feed->leaf_port, &list, rows);
+	memcpy(put_reply(t, p, i, list.count * sizeof(rows[0])), rows, list.count * sizeof(rows[0]));
+}
+
+/* A host's flows to the pair's destination. */
+static void
+reply_flows(struct flow_tracing *t, uint32_t p, uint32_t i)
+{
+	const struct trace_process *process = &t->processes[p];
+	uint8_t *reply = put_reply(t, p, i, process->count * sizeof(struct embedded_flow));
+
+	for (uint32_t f = 0; f < process->count; f++) {
+		struct embedded_flow flow = embedded_flow_of(t->emulation->hosts[process->host], process->flows[f]);
+
+		memcpy(reply + f * sizeof(flow), &flow, sizeof(flow));
+	}
+}
+
+/* The egress of a flow at a switch. */
+static void
+reply_egress(struct flow_tracing *t, uint32_t p, uint32_t i)
+{
+	const struct trace_process *process = &t->processes[p];
+	const struct trace_thread *thread = &process->threads[i];
+	const struct flow *flow = flow_at(t, process, thread->at);
+	const struct swm_query query = { .src_ip = flow->src_ip,
+					 .dst_ip = flow->dst_ip,
+					 .sport = flow->sport,
+					 .dport = flow->dport,
+					 .in_port = thread->walk.in_port };
+	struct swm_egress egress = answer_headers(t->emulation->switches[thread->node], t->index, &query);
+
+	memcpy(put_reply(t, p, i, sizeof(egress)), &egress, sizeof(egress));
+}
+
+static void
+reply(struct flow_tracing *t, uint32_t p, uint32_t i)
+{
+	if (t->feeds_left != 0)
+		reply_samples(t, p, i);
+	else if (t->processes[p].listing)
+		reply_flows(t, p, i);
+	else
+		reply_egress(t, p, i);
+}
+
+/* Whether a reply of another partition is one to this thread. */
+static bool
+is_reply(const struct flow_tracing *t, const struct reply_of *of, const uint8_t *bytes, size_t size, uint64_t now_ps)
+{
+	const struct trace_process *process = of->process < t->nprocesses ? &t->processes[of->process] : NULL;
+	const struct topo *topo = t->emulation->scenario->topo;
+
+	if (process == NULL || of->thread >= t->nthreads || process->threads[of->thread].due_ps > now_ps)
+		return false;
+	if (t->feeds_left != 0)
+		return size % sizeof(struct swm_sample) == 0 && size <= SWM_MAX_SAMPLES * sizeof(struct swm_sample);
+	if (!process->listing)
+		return size == sizeof(struct swm_egress);
+	for (uint32_t f = 0; f < process->count && size == process->count * sizeof(struct embedded_flow); f++) {
+		struct embedded_flow flow;
+
+		memcpy(&flow, bytes + f * sizeof(flow), sizeof(flow));
+		if (flow.nic >= topo->nodes[process->host].nports)
+			return false;
+	}
+	return size == process->count * sizeof(struct embedded_flow);
+}
+
+/* Replies of devices that are here go to all other partitions, and theirs arrive. */
+static void
+share_replies(struct flow_tracing *t, uint64_t now_ps)
+{
+	const struct partition *partition = t->emulation->partition;
+	const struct partition_request *shared;
+	struct reply_of of;
+	uint32_t count;
+
+	for (size_t at = 0; at < t->replies_used;) {
+		const struct trace_thread *thread;
+
+		memcpy(&of, t->replies + at, sizeof(of));
+		thread = &t->processes[of.process].threads[of.thread];
+		partition->ops->share(partition->ctx, &(struct partition_request){ .node = thread->node,
+										   .time_ps = now_ps,
+										   .bytes = t->replies + at,
+										   .size = sizeof(of) +
+											   thread->reply_bytes });
+		at = thread->reply_at + thread->reply_bytes;
+	}
+	shared = partition->ops->shared(partition->ctx, &count);
+	for (uint32_t r = 0; r < count; r++) {
+		const uint8_t *bytes = (const uint8_t *)shared[r].bytes + sizeof(of);
+		size_t size = shared[r].size - sizeof(of);
+
+		if (shared[r].size < sizeof(of))
+			continue;
+		memcpy(&of, shared[r].bytes, sizeof(of));
+		if (is_reply(t, &of, bytes, size, now_ps))
+			memcpy(put_reply(t, of.process, of.thread, size), bytes, size);
+	}
+}
+
+/* All replies that are due. A partition that is lost sends none, and the run ends. */
+static void
+take_replies(struct flow_tracing *t, uint64_t now_ps)
+{
+	bool any = false;
+
+	t->replies_used = 0;
+	for (uint32_t p = 0; p < t->nprocesses; p++)
+		for (uint32_t i = 0; i < t->nthreads; i++) {
+			struct trace_thread *thread = &t->processes[p].threads[i];
+
+			thread->reply_at = SIZE_MAX;
+			if (thread->due_ps > now_ps)
+				continue;
+			any = true;
+			if (!partition_is_remote(t->emulation, thread->node))
+				reply(t, p, i);
+		}
+	if (any && t->emulation->partition != NULL)
+		share_replies(t, now_ps);
 }
 
 /* ---- time ---- */
@@ -629,13 +791,16 @@ change(void *state, uint64_t now_ps)
 		return;
 	if (t->round_ps <= now_ps)
 		begin_round(t, now_ps);
+	take_replies(t, now_ps);
 	for (uint32_t p = 0; p < t->nprocesses; p++) {
 		struct trace_process *process = &t->processes[p];
 
 		for (uint32_t i = 0; i < t->nthreads; i++) {
 			if (process->threads[i].due_ps > now_ps)
 				continue;
-			if (t->feeds_left != 0)
+			if (process->threads[i].reply_at == SIZE_MAX)
+				process->threads[i].due_ps = TIME_NEVER;
+			else if (t->feeds_left != 0)
 				take_feed(t, &process->threads[i], now_ps);
 			else
 				take_reply(t, process, &process->threads[i], now_ps);
@@ -736,6 +901,7 @@ destroy(void *state)
 	}
 	flow_index_destroy(t->index);
 	free(t->processes);
+	free(t->replies);
 	flow_samples_fini(&t->samples);
 	flow_pairs_fini(&t->pairs);
 	free(t->accounts);

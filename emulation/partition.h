@@ -13,11 +13,14 @@
 
 struct emulation;
 
-/* A request of a host of another partition, to a controller that every partition has. */
+/*
+ * What a node of another partition says to a program that every partition has: a host's request to R-Pingmesh's
+ * controller, a device's reply to FlowTracer.
+ */
 struct partition_request {
-	uint32_t node;
-	uint64_t time_ps; /* it arrives */
-	void *bytes;      /* [size] aligned as malloc() does */
+	uint32_t node, rest_bytes; /* that have not arrived: 0 */
+	uint64_t time_ps;          /* it arrives */
+	void *bytes;               /* [size] aligned as malloc() does */
 	size_t size;
 };
 
@@ -54,8 +57,9 @@ struct partition_ops {
 	uint8_t (*pausing)(void *ctx, uint32_t port);
 	bool (*interrupted)(void *ctx);
 	/*
-	 * In virtual time, between windows: sends a request of a host here to all; receives those of all others after the
-	 * same window. @return [*count] in the order of their partitions, until the next call
+	 * In virtual time, between windows: sends a request of a node here to all; receives those that all others have sent
+	 * since their last call, in all partitions at the same points of the run. @return [*count] those of a partition in
+	 * its order, until the next call
 	 */
 	void (*share)(void *ctx, const struct partition_request *request);
 	const struct partition_request *(*shared)(void *ctx, uint32_t *count);

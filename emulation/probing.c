@@ -184,8 +184,10 @@ share_requests(struct probing *probing, const struct probe_request *ours, const 
 	uint32_t count;
 
 	for (uint32_t h = 0; h < topo->nhosts; h++) {
-		struct partition_request request = { topo->hosts[h], ours[h].arrives_ps, (void *)ours[h].bytes,
-						     ours[h].size };
+		struct partition_request request = { .node = topo->hosts[h],
+						     .time_ps = ours[h].arrives_ps,
+						     .bytes = (void *)ours[h].bytes,
+						     .size = ours[h].size };
 
 		if (request.bytes != NULL)
 			partition->ops->share(partition->ctx, &request);

@@ -14,7 +14,7 @@
  *   WINDOW    virtual time: the end of a window; the frames of it, and what it held, precede it
  *   HELD      before it: classes that a port holds whose link is down
  *   STATE     virtual time: what the partition knows of its hosts after a window, before all judge the run
- *   SHARED    virtual time: a request of a host to a controller that every partition has; SHARED_END: all of a window
+ *   SHARED    virtual time: what a node says to a program that every partition has; SHARED_END: all of a round
  *   ALIVE     virtual time: its sender waits for others, or for its output
  *   RECORDS   to the first partition: reports of nodes, all before a time
  *   BYE       the run has ended here, and why
@@ -232,8 +232,8 @@ WIRE_SIZE(partition_failure, 264)
 /* The request's bytes follow. */
 struct partition_shared {
 	uint32_t node;
-	uint32_t reserved;
-	uint64_t time_ps; /* it arrives at the controller */
+	uint32_t rest_bytes; /* of the request, in later messages */
+	uint64_t time_ps;    /* it arrives at the program */
 };
 
 WIRE_AT(partition_shared, 8, time_ps)

@@ -779,9 +779,9 @@ check_scenario(const struct scenario *sc, bool processes, struct err *err)
 		return cfg_fail(&sc->pingmesh.where, NULL, err,
 				"agents of R-Pingmesh ask a controller in their own program: "
 				"run it without --partitions, or leave pingmesh out");
-	if (sc->flowtracer.enabled)
+	if (sc->flowtracer.enabled && !processes)
 		return cfg_fail(&sc->flowtracer.where, NULL, err,
-				"a tracer queries devices of the same process: run it without --partitions, or leave "
+				"a tracer queries devices of the same program: run it without --partitions, or leave "
 				"flowtracer out");
 	if (sc->management.sockets)
 		return cfg_fail(

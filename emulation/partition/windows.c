@@ -330,14 +330,25 @@ partition_recv_state(struct partitions *partitions, uint32_t from, const struct 
 	return 0;
 }
 
-/* ---- requests to a controller that every partition has ---- */
+/* ---- what nodes here say to programs that every partition has: requests to a controller, replies to a tracer ---- */
 
+/* In as many messages as it needs. */
 void
 partition_share(void *ctx, const struct partition_request *request)
 {
-	const struct partition_shared head = { .node = request->node, .time_ps = request->time_ps };
+	size_t left = request->size;
+	const char *bytes = request->bytes;
 
-	put_to_all(ctx, PARTITION_SHARED, &head, sizeof(head), request->bytes, request->size);
+	do {
+		size_t size = min_u64(left, PARTITION_MAX_BODY - sizeof(struct partition_shared));
+		const struct partition_shared head = { .node = request->node,
+						       .rest_bytes = (uint32_t)(left - size),
+						       .time_ps = request->time_ps };
+
+		put_to_all(ctx, PARTITION_SHARED, &head, sizeof(head), bytes, size);
+		bytes += size;
+		left -= size;
+	} while (left != 0);
 }
 
 void
@@ -363,26 +374,44 @@ partition_shared(void *ctx, uint32_t *count)
 	return partitions->requests;
 }
 
+/* The request of a node whose rest has not arrived. @return the last of all; NULL: there is none */
+static struct partition_request *
+unfinished(const struct partitions *partitions, uint32_t node)
+{
+	for (uint32_t i = partitions->nrequests; i-- > 0;)
+		if (partitions->requests[i].node == node)
+			return partitions->requests[i].rest_bytes != 0 ? &partitions->requests[i] : NULL;
+	return NULL;
+}
+
 int
 partition_recv_shared(struct partitions *partitions, uint32_t from, const struct channel_message *message, struct err *err)
 {
+	size_t size = message->size - sizeof(struct partition_shared);
 	struct partition_shared head;
 	struct partition_request *request;
+	void *bytes;
 
 	memcpy(&head, message->body, sizeof(head));
 	if (partition_owns(partitions, from, head.node, err) < 0)
 		return -EPROTO;
-	partitions->requests = grow(partitions->requests, &partitions->requests_cap, partitions->nrequests + 1u,
-				    sizeof(*partitions->requests), "requests of other partitions");
-	request = &partitions->requests[partitions->nrequests];
-	*request = (struct partition_request){ .node = head.node,
-					       .time_ps = head.time_ps,
-					       .size = message->size - sizeof(head) };
-	request->bytes = malloc(request->size + 1);
-	if (request->bytes == NULL)
+	request = unfinished(partitions, head.node);
+	if (request != NULL && (uint64_t)request->rest_bytes != (uint64_t)head.rest_bytes + size)
+		return err_set(err, -EPROTO, "SHARED: %zu B, and %u B later, where %u B are missing", size,
+			       head.rest_bytes, request->rest_bytes);
+	if (request == NULL) {
+		partitions->requests = grow(partitions->requests, &partitions->requests_cap, partitions->nrequests + 1u,
+					    sizeof(*partitions->requests), "requests of other partitions");
+		request = &partitions->requests[partitions->nrequests++];
+		*request = (struct partition_request){ .node = head.node, .time_ps = head.time_ps };
+	}
+	bytes = realloc(request->bytes, request->size + size + 1);
+	if (bytes == NULL)
 		return err_set(err, -ENOMEM, "out of memory for requests of other partitions");
-	memcpy(request->bytes, message->body + sizeof(head), request->size);
-	partitions->nrequests++;
+	memcpy((char *)bytes + request->size, message->body + sizeof(head), size);
+	request->bytes = bytes;
+	request->size += size;
+	request->rest_bytes = head.rest_bytes;
 	return 0;
 }
 

@@ -329,7 +329,7 @@ def refused():
             ('switch "b" is in no partition', ring.replace('[ "b" ]', '[ "h3" ]'), ["--partitions", "2"]),
             ('"a" is named twice', ring.replace('[ "b" ]', '[ "b", "a" ]'), []),
             ("3 partitions of 2 switches", ring.replace("partitions = (", "// partitions = ("), ["--partitions", "3"]),
-            ("a tracer queries devices of the same process", ring + "flowtracer = { enabled = true; };", ["--partitions", "2"])):
+            ("a tracer queries devices of the same program", ring + "flowtracer = { enabled = true; };", ["--partitions", "2"])):
         out = scratch() / "out"
         done = command(ROCELAB, "run", scenario_file(text), "--out", out, *args, expect=2)
         check(words.lower() in reported(done) and reported(done).count(words.lower()) == 1, f"refused once: {words}", done.stderr)

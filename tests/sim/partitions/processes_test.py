@@ -75,6 +75,21 @@ partitions = ( { names = [ "g0r0", "h0", "h1", "h2", "h3" ]; },
 faults = ( { kind = "delay"; port = "g0r0:5"; extra = "900us"; start = "1ms"; duration = "4ms"; },
            { kind = "delay"; port = "g1r0:6"; extra = "900us"; start = "1ms"; duration = "4ms"; } );
 """
+# Operators that each process has, and that devices of all answer: a tracer whose first hop leaves report, beside agents.
+TRACED = """
+topology = { kind = "leaf-spine"; leaves = 4; spines = 4; hosts_per_leaf = 2; rate = "100Gbps"; delay = "1us"; };
+switch = { sampling = 50; };
+flowtracer = { enabled = true; first_hop = "%s"; connections = "%s"; rtt = "10us"; period = "30us"; start = "20us";
+               processes = 3; threads = 2; };
+pingmesh = { enabled = true; time_factor = 0.0001; duration = "2ms"; };
+collectives = ( { op = "alltoall"; algorithm = "pairwise"; bytes = "8MB"; },
+                { op = "allreduce"; algorithm = "ring"; bytes = "8MB"; start = "200us"; } );
+flows = ( { src = "h0"; dst = "h3"; sport = 20000; bytes = "4MB"; start = "50us"; } );
+faults = ( { kind = "link-down"; port = "l0:4"; start = "150us"; duration = "200us"; },
+           { kind = "misroute"; dst = "h2"; port = "l0:4"; start = "20us"; duration = "100us"; } );
+routing = { convergence = "60us"; };
+limits = { virtual_time = "2ms"; };
+"""
 SPREAD = ("ecmp", "random", "round-robin", "flowlet", "adaptive")
 # Long enough to be ended by others.
 LONG = """
@@ -122,9 +137,9 @@ def compare(name, scenario, processes, *args, lcores=1):
 
 
 def is_left_out(path):
-    """Scenarios in real time, of one switch, and those whose tracer or diagnosers need one process."""
+    """Scenarios in real time, of one switch, and of several diagnosers, each in runs of its own."""
     text = path.read_text()
-    return "\nhosts = " in text or path.stem in ("eight-to-one", "five-systems", "flowtracer")
+    return "\nhosts = " in text or path.stem in ("eight-to-one", "five-systems")
 
 
 def scenarios():
@@ -135,6 +150,13 @@ def scenarios():
         if SANITIZED and path.stem not in AT_FOUR:  # several times as slow
             continue
         compare(path.stem, path, (2, 4) if path.stem in AT_FOUR else (2,), *SHORT.get(path.stem, []))
+
+
+def traced():
+    for first_hop, connections in (("sflow", "parallel"), ("host", "persistent"), ("host", "ad-hoc")):
+        one = compare(f"traced, {first_hop}, {connections}", scenario_file(TRACED % (first_hop, connections)), (2, 4))
+        rounds = json.loads(command(ROCELAB, "diagnose", one.dir, "--json").stdout)["flowtracer"]["rounds"]
+        check(len(rounds) >= 2 and rounds[0]["traced"] > 10, f"traced, {first_hop}, {connections}: paths are known", rounds[:1])
 
 
 def faults():
@@ -310,6 +332,7 @@ if "no Open MPI" in without.stderr:
 scenarios()
 faults()
 busy_agents()
+traced()
 refusals()
 by_mpirun()
 two_machines()
