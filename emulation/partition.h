@@ -56,6 +56,8 @@ struct partition_ops {
 	uint64_t (*agree)(void *ctx, const struct window *window, uint64_t next_ps);
 	uint8_t (*pausing)(void *ctx, uint32_t port);
 	bool (*interrupted)(void *ctx);
+	/* The others wait for this partition, which waits for another program: it is alive. */
+	void (*alive)(void *ctx);
 	/*
 	 * In virtual time, between windows: sends a request of a node here to all; receives those that all others have sent
 	 * since their last call, in all partitions at the same points of the run. @return [*count] those of a partition in

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Plugin diagnosers in a run. Of a fabric that several processes run, process 0 has the programs. All processes take
+ * turns at the same times: process 0 has the records of all by then, and passes on what programs ask of nodes elsewhere.
+ */
 #include "emulation/plugins.h"
 
 #include <errno.h>
@@ -27,13 +31,132 @@ struct plugins {
 	struct plugin_driver driver;
 	uint64_t epoch_ps, next_ps;
 	uint32_t *events; /* [nnodes] the number of requests to a switch */
-	bool real_time;
+	bool real_time, over; /* over: the last window is past */
+};
+
+/* What a program asks of a node, as process 0 sends it to the others; the node's process replies with an int32_t. */
+struct plugin_ask {
+	enum { ASK_END, ASK_PORT, ASK_FLOW, ASK_PROBE } of; /* ASK_END: nothing more in this turn */
+	uint32_t node;
+	uint32_t what;  /* of its ports, its flows, the host to probe */
+	uint32_t event; /* of a switch, ASK_PORT */
 };
 
 static struct plugins *
 plugins_of(const struct emulation *emulation)
 {
 	return emulation_service(emulation, &service_plugins);
+}
+
+/* ---- the programs' requests, where the node is ---- */
+
+static int
+ask_agent(const struct emulation *emulation, uint32_t host, uint32_t to)
+{
+	int ret = probe_agent_ask(probing_agent(emulation, host), to);
+
+	step_engine_rearm(emulation->engines[host]);
+	return ret;
+}
+
+/* @return 0 or negative errno */
+static int
+ask_here(const struct emulation *emulation, const struct plugin_ask *ask)
+{
+	switch (ask->of) {
+	case ASK_PORT:
+		switch_ask(emulation->switches[ask->node], (uint16_t)ask->what, ask->event);
+		return 0;
+	case ASK_FLOW:
+		return step_engine_poll(emulation->engines[ask->node], ask->what);
+	case ASK_PROBE:
+		return ask_agent(emulation, ask->node, ask->what);
+	default:
+		return -EINVAL;
+	}
+}
+
+/* ---- the programs' requests, over processes ---- */
+
+/* Process 0 shares what a program asks, as one of its nodes. */
+static void
+share_ask(const struct emulation *emulation, const struct plugin_ask *ask)
+{
+	const struct partition *partition = emulation->partition;
+	struct plugin_ask copy = *ask;
+	struct partition_request request = { .bytes = &copy, .size = sizeof(copy) };
+
+	while (partition->remote[request.node])
+		request.node++;
+	partition->ops->share(partition->ctx, &request);
+}
+
+/* The only thing of this size that was shared in a round. @return false: nothing was, because a process was lost */
+static bool
+take_shared(const struct partition *partition, void *bytes, size_t size)
+{
+	uint32_t count;
+	const struct partition_request *shared = partition->ops->shared(partition->ctx, &count);
+
+	if (count != 1 || shared[0].size != size)
+		return false;
+	memcpy(bytes, shared[0].bytes, size);
+	return true;
+}
+
+/* Of process 0. @return as the process of the node does; -ENODEV: it was lost */
+static int
+ask_there(const struct emulation *emulation, const struct plugin_ask *ask)
+{
+	const struct partition *partition = emulation->partition;
+	int32_t reply;
+	uint32_t count;
+
+	share_ask(emulation, ask);
+	partition->ops->shared(partition->ctx, &count); /* all others have it */
+	return take_shared(partition, &reply, sizeof(reply)) ? reply : -ENODEV;
+}
+
+/* In its last turn a program may ask, and nobody answers. */
+static int
+ask_node(const struct plugins *o, const struct plugin_ask *ask)
+{
+	if (o->over)
+		return 0;
+	return partition_is_remote(o->emulation, ask->node) ? ask_there(o->emulation, ask) : ask_here(o->emulation, ask);
+}
+
+static bool
+is_for_here(const struct emulation *emulation, const struct plugin_ask *ask)
+{
+	const struct topo *topo = emulation->scenario->topo;
+
+	return ask->node < topo->nnodes && !emulation->partition->remote[ask->node] &&
+	       (ask->of != ASK_PORT || ask->what < topo->nodes[ask->node].nports) &&
+	       (ask->of != ASK_FLOW || ask->what < emulation->scenario->plan->flows.count) &&
+	       (ask->of != ASK_PROBE || (ask->what < topo->nnodes && probing_agent(emulation, ask->node) != NULL)) &&
+	       (topo->nodes[ask->node].kind == TOPO_SWITCH) == (ask->of == ASK_PORT);
+}
+
+/* Of the other processes, during a turn. */
+static void
+serve_asks(const struct emulation *emulation)
+{
+	const struct partition *partition = emulation->partition;
+	struct plugin_ask ask;
+
+	while (take_shared(partition, &ask, sizeof(ask)) && ask.of != ASK_END) {
+		uint32_t count;
+
+		if (is_for_here(emulation, &ask)) {
+			int32_t reply = ask_here(emulation, &ask);
+
+			partition->ops->share(partition->ctx, &(struct partition_request){ .node = ask.node,
+											   .bytes = &reply,
+											   .size = sizeof(reply) });
+		}
+		partition->ops->shared(partition->ctx, &count);
+	}
 }
 
 /* ---- the programs' requests ---- */
@@ -55,8 +178,8 @@ poll_port(void *ctx, const char *name, struct err *err)
 	events = &plugins_of(emulation)->events[node];
 	if (*events == AGENT_MAX_EVENTS)
 		return err_set(err, -ENOSPC, "%s was polled %d times", topo->nodes[node].name, AGENT_MAX_EVENTS);
-	switch_ask(emulation->switches[node], topo->ports[port].index, agent_event(node, ++*events));
-	return 0;
+	return ask_node(plugins_of(emulation), &(struct plugin_ask){ ASK_PORT, node, topo->ports[port].index,
+								       agent_event(node, ++*events) });
 }
 
 /* "src->dst/sport>dport". @return whether the text has that form; the ends' names are split off it */
@@ -111,7 +234,7 @@ poll_flow(void *ctx, const char *name, struct err *err)
 	if (sc->hosts[node] != NULL)
 		return err_set(err, -ENOTSUP, "%s has its own kernel, and its agent polls by itself alone",
 			       sc->topo->nodes[node].name);
-	ret = step_engine_poll(emulation->engines[node], flow);
+	ret = ask_node(plugins_of(emulation), &(struct plugin_ask){ .of = ASK_FLOW, .node = node, .what = flow });
 	if (ret == -EAGAIN)
 		return err_set(err, ret, "%s has %d polls to send already", sc->topo->nodes[node].name, AGENT_MAX_ASKED);
 	return ret == 0 ? 0 : err_set(err, ret, "%s has no number left for one more poll", sc->topo->nodes[node].name);
@@ -131,7 +254,6 @@ probe(void *ctx, const char *from, const char *to, struct err *err)
 {
 	struct emulation *emulation = ctx;
 	const struct topo *topo = emulation->scenario->topo;
-	struct probe_agent *agent;
 	uint32_t src, dst;
 	int ret = find_host(topo, from, &src, err);
 
@@ -139,14 +261,22 @@ probe(void *ctx, const char *from, const char *to, struct err *err)
 		ret = find_host(topo, to, &dst, err);
 	if (ret != 0)
 		return ret;
-	agent = probing_agent(emulation, src);
-	if (agent == NULL)
+	if (!emulation->scenario->pingmesh.enabled || emulation->scenario->hosts[src] != NULL)
 		return err_set(err, -ENOTSUP, "%s has no agent of R-Pingmesh (pingmesh.enabled)", from);
-	ret = probe_agent_ask(agent, dst);
-	step_engine_rearm(emulation->engines[src]);
+	ret = ask_node(plugins_of(emulation), &(struct plugin_ask){ .of = ASK_PROBE, .node = src, .what = dst });
 	if (ret == -EAGAIN)
 		return err_set(err, ret, "%s has too many probes to send already", from);
 	return ret == 0 ? 0 : err_set(err, ret, "%s is in no pinglist of %s, or its QP is not known yet", to, from);
+}
+
+/* The other processes wait for the turn of this one. */
+static void
+waits(void *ctx)
+{
+	const struct emulation *emulation = ctx;
+
+	if (emulation->partition != NULL)
+		emulation->partition->ops->alive(emulation->partition->ctx);
 }
 
 static int
@@ -193,7 +323,7 @@ plugins_create(const struct emulation *emulation, const char *const *paths, uint
 		ret = err_set(err, -ENOMEM, "out of memory for diagnosers");
 	else if (count > PLUGIN_PROGRAMS)
 		ret = err_set(err, -EINVAL, "%u plugin diagnosers; right would be %u at most", count, PLUGIN_PROGRAMS);
-	while (ret == 0 && o->count < count) {
+	while (ret == 0 && o->count < count && (emulation->partition == NULL || emulation->partition->which == 0)) {
 		uint32_t i = o->count++;
 
 		ret = plugin_session_start(&o->sessions[i], paths[i], named, i, err);
@@ -236,7 +366,7 @@ plugins_begin(struct plugins *o, struct emulation *emulation)
 		return;
 	o->emulation = emulation;
 	emulation_attach(emulation, &service_plugins, o);
-	o->driver = (struct plugin_driver){ emulation, poll_port, poll_flow, probe, check, interrupt_asked };
+	o->driver = (struct plugin_driver){ emulation, poll_port, poll_flow, probe, check, interrupt_asked, waits };
 	o->real_time = sc->timing.clock == CLOCK_REAL;
 	o->epoch_ps = o->next_ps = sc->telemetry.epoch_ps;
 	for (uint32_t i = 0; i < o->count; i++)
@@ -285,15 +415,22 @@ change(void *state, uint64_t now_ps)
 {
 	struct plugins *o = state;
 	struct emulation *emulation = o->emulation;
+	const struct partition *partition = emulation->partition;
 
 	if (now_ps < o->next_ps)
 		return;
 	emulation_take_reports(emulation);
+	if (partition != NULL)
+		partition->ops->collect(partition->ctx, now_ps);
 	exporter_collect(emulation->exporter, emulation->records, emulation->scenario->topo->nnodes);
 	/* Kernel hosts may still report events since their last poll. */
 	exporter_advance(emulation->exporter, emulation->scenario->nexternal != 0 ? emulation->collected_ps : now_ps);
 	exporter_flush(emulation->exporter);
 	turn(o, now_ps, false);
+	if (partition != NULL && partition->which == 0)
+		share_ask(emulation, &(struct plugin_ask){ .of = ASK_END });
+	if (partition != NULL)
+		serve_asks(emulation);
 	o->next_ps = (now_ps / o->epoch_ps + 1) * o->epoch_ps;
 }
 
@@ -311,8 +448,9 @@ plugins_end(struct emulation *emulation, const char *dir, struct err *err)
 	char path[PATH_MAX];
 	int left_out = 0, ret;
 
-	if (o == NULL)
+	if (o == NULL || o->count == 0)
 		return 0;
+	o->over = true;
 	turn(o, emulation->fabric->window.end_ps, true);
 	for (uint32_t i = 0; i < o->count; i++) {
 		struct plugin_session *session = &o->sessions[i];

@@ -511,6 +511,8 @@ plugin_session_wait(struct plugin_session *session, const struct plugin_driver *
 				     .events = (short)(POLLIN | (session->out_bytes != 0 ? POLLOUT : 0)) };
 		bool hurried = driver->hurried != NULL && driver->hurried();
 
+		if (driver->waits != NULL)
+			driver->waits(driver->ctx);
 		if (stall_timer_look(&stall_timer, clock_now_ns()) >= (hurried ? PLUGIN_WAIT_NS / 10 : PLUGIN_WAIT_NS)) {
 			leave_out(session, now_ps, "it did not answer turn %" PRIu64 " within %g s", session->account.turns,
 				  (double)(hurried ? PLUGIN_WAIT_NS / 10 : PLUGIN_WAIT_NS) / 1e9);

@@ -27,7 +27,8 @@ struct plugin_driver {
 	int (*probe)(void *ctx, const char *from, const char *to, struct err *err);
 	/* Whether the names in a finding exist; NULL: the reader of the report checks. */
 	int (*check)(void *ctx, const struct plugin_finding *finding, struct err *err);
-	bool (*hurried)(void); /* the user interrupted: waits are a tenth as long */
+	bool (*hurried)(void);    /* the user interrupted: waits are a tenth as long */
+	void (*waits)(void *ctx); /* NULL, or called again and again while the run waits for a turn */
 };
 
 /*

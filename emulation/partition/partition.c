@@ -736,6 +736,12 @@ partition_json(const void *ctx)
 	return root;
 }
 
+static void
+alive(void *ctx)
+{
+	partition_show_life(ctx);
+}
+
 static const struct partition_ops ops = {
 	.join = join,
 	.start = start,
@@ -749,6 +755,7 @@ static const struct partition_ops ops = {
 	.agree = partition_agree,
 	.pausing = pausing,
 	.interrupted = interrupted,
+	.alive = alive,
 	.share = partition_share,
 	.shared = partition_shared,
 	.over = over,

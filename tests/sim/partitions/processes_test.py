@@ -12,7 +12,7 @@ import subprocess
 import time
 
 from cases import LITTLE_MODEL
-from harness import (ROCELAB, SANITIZED, SCENARIOS, Run, check, command, cpus, descendants, dpswitch, fail, long_run,
+from harness import (ROCELAB, SANITIZED, SCENARIOS, SOURCE, Run, check, command, cpus, descendants, dpswitch, fail, long_run,
                      rocelab, scenario_file, scratch, sets, skip, until, within)
 from partitions import Machines
 
@@ -137,7 +137,7 @@ def compare(name, scenario, processes, *args, lcores=1):
 
 
 def is_left_out(path):
-    """Scenarios in real time, of one switch, and of several diagnosers, each in runs of its own."""
+    """Scenarios in real time, of one switch, and of several diagnosers: see side_by_side()."""
     text = path.read_text()
     return "\nhosts = " in text or path.stem in ("eight-to-one", "five-systems")
 
@@ -156,7 +156,8 @@ def traced():
     for first_hop, connections in (("sflow", "parallel"), ("host", "persistent"), ("host", "ad-hoc")):
         one = compare(f"traced, {first_hop}, {connections}", scenario_file(TRACED % (first_hop, connections)), (2, 4))
         rounds = json.loads(command(ROCELAB, "diagnose", one.dir, "--json").stdout)["flowtracer"]["rounds"]
-        check(len(rounds) >= 2 and rounds[0]["traced"] > 10, f"traced, {first_hop}, {connections}: paths are known", rounds[:1])
+        check(len(rounds) >= 2 and max(r["traced"] for r in rounds) > 20, f"traced, {first_hop}, {connections}: paths are known",
+              rounds)
 
 
 def faults():
@@ -259,6 +260,50 @@ def an_interrupt_ends_all():
     check(not any(os.path.exists(f"/proc/{pid}") for pid in fabrics), "interrupted: nothing is left")
 
 
+# Asks switches and hosts of all processes at each turn; the first turn takes longer than a process may be silent.
+ASKER = """#!/usr/bin/env python3
+import json, sys, time
+sys.path.insert(0, "%s")
+import rocelab_records
+session = rocelab_records.Session()
+for turn in session:
+    asks = [{"poll": {"port": f"{rack}:1"}} for rack in ("g0r0", "g1r1", "g3r0")]
+    asks += [{"probe": {"from": a, "to": b}} for a, b in (("h0", "h5"), ("h13", "h1"), ("h7", "h3"))]
+    for ask in asks + [{"poll": {"flow": flow}} for flow in sys.argv[1:]]:
+        session.control.sendall(json.dumps(ask).encode() + b"\\n")
+    if turn.number == 1:
+        time.sleep(%s)
+"""
+
+
+def plugins():
+    """One process has the programs, and what they ask of nodes elsewhere is asked there."""
+    asker = scratch() / "asker.py"
+    asker.write_text(ASKER % (SOURCE / "scripts/records", 6.5))
+    asker.chmod(0o755)
+    short = sets(pingmesh__duration="20ms") + ["--set", "jobs.[0].iterations=1", "--set", "jobs.[0].compute=1ms"]
+    one, *others = (rocelab(SCENARIOS / "pingmesh.cfg", "--processes", str(count), "--diagnoser", asker, *short)
+                    for count in (1, 2, 3))
+    section = one.verdict["plugins"][0]
+    check(section["polls"] == 3 * section["turns"] > 40 and 0 < section["refused"] < section["probes"],
+          "plugins: polls, and probes of which some are refused", section)
+    for run, count in zip(others, (2, 3)):
+        differ = [file for file in ("records.bin", "verdict.json", "plugins.json", "truth.json")
+                  if contents(run, file) != contents(one, file)]
+        check(not differ, f"plugins, {count} processes: the files are equal", differ)
+
+
+def side_by_side():
+    """Each run that systems need is divided."""
+    rows = []
+    for count in (1, 2):
+        run = rocelab(SCENARIOS / "case-study.cfg", "--processes", str(count), "--diagnosers", "vedrfolnir,flowtracer,hawkeye-minr",
+                      "--set", "collectives.[0].step_bytes=4MB")
+        rows.append([{**row, "diagnosis_cpu_ns": 0} for row in run.json("comparison.json")["systems"]])
+        check(count == 1 or run.run["partition"]["of"] == 2, "side by side: over two processes", run.run.get("partition"))
+    check(rows[0] == rows[1] and len(rows[0]) == 3, "side by side: the table is equal", rows)
+
+
 def refusals():
     slow = FAULTS.replace('rate = "100Gbps"; delay = "1us"', 'rate = "200Mbps"; delay = "50us"').split("faults = ")[0]
     real = command(ROCELAB, "run", scenario_file(slow % "ecmp"), "--set", 'timing.clock="real"', "--processes", "2", "--out",
@@ -333,6 +378,8 @@ scenarios()
 faults()
 busy_agents()
 traced()
+plugins()
+side_by_side()
 refusals()
 by_mpirun()
 two_machines()
