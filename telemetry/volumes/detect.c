@@ -2,6 +2,7 @@
 #include "telemetry/volumes/detect.h"
 
 #include <assert.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -372,29 +373,40 @@ detect_noise_lossy(const struct detect_noise *noise, const struct detect_losses 
 
 /* The sequential test, over all iterations so far. */
 
-#define NODES 64
-#define BISECTIONS 50
+#define POSITIONS 50 /* of the search for a limit, which needs about eight */
+#define LEAST_NODES 16
+#define MOST_NODES 160
 
 /* Halves of the drifts, in standard deviations of the noise: a loss that lasts longer may be smaller. */
 static const double references[DETECT_SUMS] = { 1.5, 0.75, 0.375, 0.1875 };
 
+/*
+ * What the integral of a normal density up to a limit needs: where nodes are farthest apart, 0.8 standard deviations, their
+ * error is exp(-2 (pi / 0.8)^2) of it, or 4e-14.
+ */
+static int
+nodes_of(double limit)
+{
+	return (int)fmin(LEAST_NODES + 2 * limit, MOST_NODES);
+}
+
 /* Gauss-Legendre's nodes and weights on [0, width]: Newton's method on the Legendre polynomial (DLMF 3.5). */
 static void
-quadrature(double width, double *at, double *weight)
+quadrature(double width, int nodes, double *at, double *weight)
 {
-	for (int i = 0; i < NODES; i++) {
-		double x = cos(M_PI * (i + 0.75) / (NODES + 0.5)), slope = 1;
+	for (int i = 0; i < nodes; i++) {
+		double x = cos(M_PI * (i + 0.75) / (nodes + 0.5)), slope = 1;
 
 		for (int step = 0; step < 8; step++) {
 			double before = 1, value = x;
 
-			for (int n = 2; n <= NODES; n++) {
+			for (int n = 2; n <= nodes; n++) {
 				double next = ((2 * n - 1) * x * value - (n - 1) * before) / n;
 
 				before = value;
 				value = next;
 			}
-			slope = NODES * (x * value - before) / (x * x - 1);
+			slope = nodes * (x * value - before) / (x * x - 1);
 			x -= value / slope;
 		}
 		at[i] = width * (1 + x) / 2;
@@ -403,31 +415,31 @@ quadrature(double width, double *at, double *weight)
 }
 
 /*
- * Gauss's elimination with pivots: rows of NODES + 1 unknowns and their right side. @return the first unknown, put last
+ * Gauss's elimination with pivots: @param rows  of unknowns and their right side @return the unknown put last
  */
 static double
-solve(double rows[NODES + 1][NODES + 2])
+solve(double rows[MOST_NODES + 1][MOST_NODES + 2], int unknowns)
 {
-	for (int c = 0; c <= NODES; c++) {
+	for (int c = 0; c < unknowns; c++) {
 		int pivot = c;
 
-		for (int r = c + 1; r <= NODES; r++)
+		for (int r = c + 1; r < unknowns; r++)
 			if (fabs(rows[r][c]) > fabs(rows[pivot][c]))
 				pivot = r;
-		for (int i = c; i < NODES + 2; i++) {
+		for (int i = c; i <= unknowns; i++) {
 			double other = rows[pivot][i];
 
 			rows[pivot][i] = rows[c][i];
 			rows[c][i] = other;
 		}
-		for (int r = c + 1; r <= NODES; r++) {
+		for (int r = c + 1; r < unknowns; r++) {
 			double part = rows[r][c] / rows[c][c];
 
-			for (int i = c; i < NODES + 2; i++)
+			for (int i = c; i <= unknowns; i++)
 				rows[r][i] -= part * rows[c][i];
 		}
 	}
-	return rows[NODES][NODES + 1] / rows[NODES][NODES];
+	return rows[unknowns - 1][unknowns] / rows[unknowns - 1][unknowns - 1];
 }
 
 /*
@@ -437,46 +449,68 @@ solve(double rows[NODES + 1][NODES + 2])
 double
 detect_cusum_run_length(double reference, double limit, double drift)
 {
-	double at[NODES + 1], weight[NODES], rows[NODES + 1][NODES + 2], m = reference - drift;
+	double at[MOST_NODES + 1], weight[MOST_NODES], rows[MOST_NODES + 1][MOST_NODES + 2], m = reference - drift;
+	int nodes = nodes_of(limit);
 
-	quadrature(limit, at, weight);
-	at[NODES] = 0;
-	for (int r = 0; r <= NODES; r++) {
-		for (int c = 0; c < NODES; c++) {
+	quadrature(limit, nodes, at, weight);
+	at[nodes] = 0;
+	for (int r = 0; r <= nodes; r++) {
+		for (int c = 0; c < nodes; c++) {
 			double z = at[c] + m - at[r];
 
 			rows[r][c] = (r == c) - weight[c] * exp(-z * z / 2) / sqrt(2 * M_PI);
 		}
-		rows[r][NODES] = (r == NODES) - tail_normal(at[r] - m);
-		rows[r][NODES + 1] = 1;
+		rows[r][nodes] = (r == nodes) - tail_normal(at[r] - m);
+		rows[r][nodes + 1] = 1;
 	}
-	return solve(rows);
+	return solve(rows, nodes + 1);
+}
+
+/*
+ * How far the mean run length is from the one asked for, by its logarithm, of which a limit is nearly linear. INFINITY: so
+ * long that its equations have no solution in doubles.
+ */
+static double
+excess(double reference, double limit, double iterations)
+{
+	double ratio = detect_cusum_run_length(reference, limit, 0) / iterations;
+
+	return ratio > 0 ? log(ratio) : INFINITY;
 }
 
 /*
  * Wald's bound, exp(2 reference limit) iterations at least, is where the search ends (Lorden, Ann. Math. Statist.
- * 1971).
+ * 1971). False position, where an end that stays counts half each time (the Illinois algorithm, Dowell and Jarratt, BIT
+ * 1971), as near as doubles resolve the run length.
  */
 static double
 limit_of(double reference, double iterations)
 {
-	double low = 0, high = log(iterations) / (2 * reference);
+	double low = 0, high = log(iterations) / (2 * reference), limit = low;
+	double below = excess(reference, low, iterations), above = excess(reference, high, iterations), error = below;
 
-	for (int i = 0; i < BISECTIONS; i++) {
-		double mid = (low + high) / 2;
+	for (int i = 0; i < POSITIONS && below < 0 && fabs(error) > iterations * DBL_EPSILON; i++) {
+		bool was_below = error < 0;
 
-		if (detect_cusum_run_length(reference, mid, 0) < iterations)
-			low = mid;
-		else
-			high = mid;
+		limit = above < INFINITY ? low - below * (high - low) / (above - below) : (low + high) / 2;
+		error = excess(reference, limit, iterations);
+		if (error < 0) {
+			low = limit;
+			below = error;
+			above /= was_below ? 2 : 1;
+		} else {
+			high = limit;
+			above = error;
+			below /= was_below ? 1 : 2;
+		}
 	}
-	return high;
+	return limit;
 }
 
 void
 detect_cusum_limits(struct detect_cusum_limits *limits, double rate)
 {
-	/* Leaves of a run have the same rate as a rule, and the search takes tens of milliseconds. */
+	/* Leaves of a run have the same rate as a rule, and the search takes milliseconds. */
 	static _Thread_local struct {
 		double rate; /* 0: none yet */
 		struct detect_cusum_limits limits;

@@ -39,21 +39,37 @@ run_lengths_as_published(void **state)
 				   0.006 * known[i].length);
 }
 
+static const double references[DETECT_SUMS] = { 1.5, 0.75, 0.375, 0.1875 };
+
 /* The limit of a sum is where it has the run length that its share of the rate asks for. */
 static void
 limits_have_their_rate(void **state)
 {
-	static const double references[DETECT_SUMS] = { 1.5, 0.75, 0.375, 0.1875 };
 	struct detect_cusum_limits limits;
 
 	(void)state;
-	for (double rate = 1e-2; rate > 1e-7; rate /= 100) {
+	for (double rate = 1e-2; rate > 1e-10; rate /= 10) {
 		double share = rate / (DETECT_SUMS + 1);
 
 		detect_cusum_limits(&limits, rate);
 		assert_float_equal(tail_normal(limits.once) / share, 1, 1e-9);
 		for (int i = 0; i < DETECT_SUMS; i++)
 			assert_float_equal(detect_cusum_run_length(references[i], limits.sum[i], 0) * share, 1, 1e-3);
+	}
+}
+
+/* Run lengths grow as exp(2 reference limit) where they are long (Siegmund, Sequential Analysis, 1985). */
+static void
+limits_grow_by_the_logarithm_of_the_rate(void **state)
+{
+	struct detect_cusum_limits limits[2];
+
+	(void)state;
+	for (double rate = 1e-5; rate > 1e-9; rate /= 10) {
+		detect_cusum_limits(&limits[0], rate);
+		detect_cusum_limits(&limits[1], rate / 10);
+		for (int i = 0; i < DETECT_SUMS; i++)
+			assert_float_equal((limits[1].sum[i] - limits[0].sum[i]) * 2 * references[i], log(10), 0.01);
 	}
 }
 
@@ -159,9 +175,13 @@ an_alarm_has_its_start(void **state)
 UNIT_TEST(detect_cusum)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(run_lengths_as_published),     cmocka_unit_test(limits_have_their_rate),
-		cmocka_unit_test(false_alarms_keep_their_rate), cmocka_unit_test(small_drifts_take_longer),
-		cmocka_unit_test(rounding_is_of_the_sum),       cmocka_unit_test(an_alarm_has_its_start),
+		cmocka_unit_test(run_lengths_as_published),
+		cmocka_unit_test(limits_have_their_rate),
+		cmocka_unit_test(limits_grow_by_the_logarithm_of_the_rate),
+		cmocka_unit_test(false_alarms_keep_their_rate),
+		cmocka_unit_test(small_drifts_take_longer),
+		cmocka_unit_test(rounding_is_of_the_sum),
+		cmocka_unit_test(an_alarm_has_its_start),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
