@@ -289,7 +289,7 @@ run(struct load *load)
 static void
 make_pool(struct load *load)
 {
-	load->pool = rte_pktmbuf_pool_create("peers", 4095, 0, 0, RTE_PKTMBUF_HEADROOM + 2048, SOCKET_ID_ANY);
+	load->pool = rte_pktmbuf_pool_create("peers", 2047, 0, 0, RTE_PKTMBUF_HEADROOM + 2048, SOCKET_ID_ANY);
 	assert_non_null(load->pool);
 }
 
