@@ -47,12 +47,14 @@ is_refused(void)
 void *__real_malloc(size_t bytes);
 void *__real_calloc(size_t count, size_t bytes);
 void *__real_realloc(void *old, size_t bytes);
+void __real_free(void *block);
 void *__real_aligned_alloc(size_t alignment, size_t bytes);
 char *__real_strdup(const char *text);
 char *__real_strndup(const char *text, size_t cap);
 void *__wrap_malloc(size_t bytes);
 void *__wrap_calloc(size_t count, size_t bytes);
 void *__wrap_realloc(void *old, size_t bytes);
+void __wrap_free(void *block);
 void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
 char *__wrap_strdup(const char *text);
 char *__wrap_strndup(const char *text, size_t cap);
@@ -63,8 +65,8 @@ void *__wrap_XML_ParserCreate(const char *encoding);
 int __wrap_asprintf(char **text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * With MALLOC_PERTURB_ glibc fills whole blocks: buffers of 32 MiB, of which a test uses a page, are then most of its time.
- * Of large ones the first LARGE_BYTES are filled here.
+ * With MALLOC_PERTURB_ glibc fills whole blocks, also those that are freed: buffers of 32 MiB, of which a test uses a page,
+ * are then most of its time. Of large ones the first LARGE_BYTES are filled here.
  */
 static int perturb_by;
 
@@ -115,7 +117,34 @@ __wrap_calloc(size_t count, size_t bytes)
 void *
 __wrap_realloc(void *old, size_t bytes)
 {
-	return is_refused() ? NULL : __real_realloc(old, bytes);
+	size_t old_bytes = malloc_usable_size(old), most = old_bytes + LARGE_BYTES;
+	uint8_t *block;
+
+	if (is_refused())
+		return NULL;
+	if (!fills_too_much(bytes) && !fills_too_much(old_bytes))
+		return __real_realloc(old, bytes);
+	mallopt(M_PERTURB, 0);
+	block = __real_realloc(old, bytes);
+	mallopt(M_PERTURB, perturb_by);
+	if (block != NULL && bytes > old_bytes)
+		memset(block + old_bytes, ~perturb_by, (bytes < most ? bytes : most) - old_bytes);
+	return block;
+}
+
+void
+__wrap_free(void *block)
+{
+	size_t bytes = malloc_usable_size(block);
+
+	if (!fills_too_much(bytes)) {
+		__real_free(block);
+		return;
+	}
+	memset(block, perturb_by, LARGE_BYTES);
+	mallopt(M_PERTURB, 0);
+	__real_free(block);
+	mallopt(M_PERTURB, perturb_by);
 }
 
 void *

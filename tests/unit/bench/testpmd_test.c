@@ -99,10 +99,9 @@ what_it_takes_between_two_lengths_is_a_packets(void **state)
 	struct err err = { 0 };
 
 	(void)state;
-	/* As long as its input is open it works, and counts how often. */
-	assert_true(measure("n=0; trap 'echo TX-packets: $n; exit 0' USR1; exec 3<&0; "
-			    "( cat <&3 > /dev/null; kill -USR1 $$ ) & while :; do n=$((n + 1)); done",
-			    false, &err) > 0);
+	/* As long as its input is open it sends, a packet each nanosecond. */
+	assert_true(measure("begin=$(date +%s%N); cat > /dev/null; echo TX-packets: $(($(date +%s%N) - begin))", false,
+			    &err) > 0);
 }
 
 UNIT_TEST(testpmd)

@@ -14,7 +14,7 @@ static void
 every_collective_is_complete(void **state)
 {
 	const uint32_t orders = unit_wide(1, 3, "orders in which each collective is executed");
-	const uint32_t types = unit_wide(1, 4, "halves of what each collective of 20 ranks or more is executed with");
+	const uint32_t tries = unit_wide(1, 4, "parameters of each collective of 20 ranks or more, of four");
 	static struct rig_try try;
 	uint32_t tried = 0;
 
@@ -25,6 +25,8 @@ every_collective_is_complete(void **state)
 				struct coll_schedule *schedule;
 				struct err err = { 0 };
 
+				if (ranks >= 20 && tries == 1 && i % 4 != (uint32_t)(algorithm + op) % 4)
+					continue;
 				if (!rig_try(&try, op, algorithm, ranks, i % 4))
 					continue;
 				tried++;
@@ -33,10 +35,8 @@ every_collective_is_complete(void **state)
 					fail_msg("%s %s %u try %u: %s", coll_algorithm_name(algorithm), coll_op_name(op),
 						 ranks, i % 4, err.text);
 				for (uint64_t seed = 0; seed < (ranks < 20 ? orders : 1); seed++) {
-					if (types == 4 || ranks < 20 || tried % 4 == 0)
-						assert_int_equal(execute(schedule, COLL_INT32, seed), 0);
-					if (types == 4 || ranks < 20 || tried % 4 == 2)
-						assert_int_equal(execute(schedule, COLL_FLOAT32, seed), 0);
+					assert_int_equal(execute(schedule, COLL_INT32, seed), 0);
+					assert_int_equal(execute(schedule, COLL_FLOAT32, seed), 0);
 				}
 				coll_schedule_destroy(schedule);
 			}
@@ -47,6 +47,7 @@ every_collective_is_complete(void **state)
 static void
 steps_are_counted_without_a_schedule(void **state)
 {
+	const uint32_t tries = unit_wide(1, 4, "parameters that steps of 20 ranks or more are counted of, of four");
 	static struct rig_try try;
 	uint32_t tried = 0;
 
@@ -56,6 +57,8 @@ steps_are_counted_without_a_schedule(void **state)
 				struct coll_step_count count;
 				struct coll_schedule *schedule;
 
+				if (rig_ranks[i / 4] >= 20 && tries == 1 && i % 4 != (uint32_t)(algorithm + op) % 4)
+					continue;
 				if (!rig_try(&try, op, algorithm, rig_ranks[i / 4], i % 4))
 					continue;
 				tried++;

@@ -501,27 +501,42 @@ files_of_a_trace_are_checked(void **state)
 				    &(struct err){ 0 }));
 }
 
+/* The importer's stat(), which a C library may have by either name; both are the same where a long has 64 bits. */
+int __wrap_stat(const char *path, struct stat *st);
+int __wrap_stat64(const char *path, struct stat *st);
+
+static uint32_t looked; /* from 1: whatever is looked for is there, and counted */
+
+int
+__wrap_stat(const char *path, struct stat *st)
+{
+	if (looked == 0)
+		return fstatat(AT_FDCWD, path, st, 0);
+	looked++;
+	memset(st, 0, sizeof(*st));
+	return 0;
+}
+
+int
+__wrap_stat64(const char *path, struct stat *st)
+{
+	return __wrap_stat(path, st);
+}
+
+/* A folder of so many files would take a second to make. */
 static void
 ranks_have_a_limit(void **state)
 {
 	struct import_options options = { .kind = IMPORT_CHAKRA, .path = folder, .elem_bytes = 1 };
 	struct err err = { 0 };
-	int at = open(folder, O_RDONLY | O_DIRECTORY);
-	char name[32];
 
-	assert_true(at >= 0);
 	put_file("a.0.et");
-	for (int rank = 1; rank <= COLL_MAX_RANKS; rank++) {
-		snprintf(name, sizeof(name), "a.%d.et", rank);
-		assert_int_equal(linkat(at, "a.0.et", at, name, 0), 0);
-	}
+	looked = 1;
 	assert_null(import_schedule(&options, &err));
+	assert_int_equal(looked, 1 + COLL_MAX_RANKS + 1);
+	looked = 0;
 	assert_non_null(strstr(err.text, "more than 65536 ranks"));
-	for (int rank = 0; rank <= COLL_MAX_RANKS; rank++) {
-		snprintf(name, sizeof(name), "a.%d.et", rank);
-		assert_int_equal(unlinkat(at, name, 0), 0);
-	}
-	close(at);
+	remove_file("a.0.et");
 }
 
 UNIT_TEST(import_chakra_bad)

@@ -219,7 +219,7 @@ damage_to_algorithms_is_found(void **state)
 	static const uint32_t ranks[] = { 2, 4, 3, 5, 6 };
 	static struct rig_try try;
 	struct votes votes = { 0 };
-	uint32_t each = unit_wide(120, 600, "damage to each algorithm");
+	uint32_t each = unit_wide(84, 600, "damage to each algorithm");
 	uint64_t seed = 0;
 
 	for (uint32_t algorithm = 0; algorithm < ENUM_COUNT(COLL_ALGORITHMS); algorithm++)
@@ -264,7 +264,7 @@ schedules_of_chance_are_proved_and_damage_is_found(void **state)
 static void
 whatever_is_built_is_judged(void **state)
 {
-	const uint32_t seeds = unit_wide(2500, 20000, "schedules of chance");
+	const uint32_t seeds = unit_wide(1500, 20000, "schedules of chance");
 	uint32_t refused = 0, of[PROOF_WORDS] = { 0 };
 
 	for (uint64_t seed = 0; seed < seeds; seed++) {

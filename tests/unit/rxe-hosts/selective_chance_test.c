@@ -33,7 +33,7 @@ struct chances {
 static struct {
 	struct prng prng;
 	struct chances chances;
-	struct flying flying[MAX_FLYING];
+	struct flying flying[MAX_FLYING]; /* a heap: what arrives first is the first */
 	size_t nflying;
 	uint64_t order, now_ps, steps;
 	uint32_t first, una, expected, max; /* max: behind the newest that was sent */
@@ -44,6 +44,40 @@ static struct {
 	uint64_t sent_ps[MAX_PACKETS];
 } net;
 
+static bool
+is_earlier(const struct flying *a, const struct flying *b)
+{
+	return a->time_ps < b->time_ps || (a->time_ps == b->time_ps && a->order < b->order);
+}
+
+static void
+push(struct flying added)
+{
+	size_t at = net.nflying++;
+
+	assert_true(at < MAX_FLYING);
+	for (; at != 0 && is_earlier(&added, &net.flying[(at - 1) / 2]); at = (at - 1) / 2)
+		net.flying[at] = net.flying[(at - 1) / 2];
+	net.flying[at] = added;
+}
+
+static struct flying
+take_first(void)
+{
+	struct flying first = net.flying[0], last = net.flying[--net.nflying];
+	size_t at = 0, child;
+
+	while ((child = 2 * at + 1) < net.nflying) {
+		child += child + 1 < net.nflying && is_earlier(&net.flying[child + 1], &net.flying[child]);
+		if (!is_earlier(&net.flying[child], &last))
+			break;
+		net.flying[at] = net.flying[child];
+		at = child;
+	}
+	net.flying[at] = last;
+	return first;
+}
+
 static void
 fly(const struct pkt *p)
 {
@@ -52,8 +86,7 @@ fly(const struct pkt *p)
 
 		if (prng_unit(&net.prng) < net.chances.loss)
 			continue;
-		assert_true(net.nflying < MAX_FLYING);
-		net.flying[net.nflying++] = (struct flying){ net.now_ps + BASE_RTT_PS / 2 + jitter_ps, net.order++, *p };
+		push((struct flying){ net.now_ps + BASE_RTT_PS / 2 + jitter_ps, net.order++, *p });
 	}
 }
 
@@ -168,16 +201,10 @@ step(void)
 {
 	uint64_t send_ps = rc_send_ready(&s) ? max_u64(s.next_ps, net.now_ps) : TIME_NEVER;
 	uint64_t due_ps = rc_send_deadline(&s, &params);
-	size_t first = 0;
 	struct flying next;
 
-	for (size_t i = 1; i < net.nflying; i++)
-		if (net.flying[i].time_ps < net.flying[first].time_ps ||
-		    (net.flying[i].time_ps == net.flying[first].time_ps && net.flying[i].order < net.flying[first].order))
-			first = i;
-	if (net.nflying != 0 && net.flying[first].time_ps <= send_ps && net.flying[first].time_ps <= due_ps) {
-		next = net.flying[first];
-		net.flying[first] = net.flying[--net.nflying];
+	if (net.nflying != 0 && net.flying[0].time_ps <= send_ps && net.flying[0].time_ps <= due_ps) {
+		next = take_first();
 		net.now_ps = next.time_ps;
 		if (next.p.type == PKT_ACK)
 			ack_arrives(&next.p);
