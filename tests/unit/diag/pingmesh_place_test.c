@@ -95,11 +95,11 @@ what_agents_dropped_is_not_lost(void **state)
 		struct verdict *v;
 		struct rig rig;
 
-		rig_init(&rig, 100 * S);
+		rig_init(&rig, 60 * S);
 		rig_link(&rig, 1, RIG_SPINE(1), 0.2);
 		for (uint32_t host = 3; host < 6; host++)
 			rig.hosts[host] =
-				(struct rig_host){ .slow_ps = 1, .fast_ps = 100 * S, .dropped = enough != 0 ? 100000 : 1 };
+				(struct rig_host){ .slow_ps = 1, .fast_ps = 60 * S, .dropped = enough != 0 ? 100000 : 1 };
 		v = rig_diagnose(&rig);
 		if (enough != 0) {
 			assert_int_equal(v->nfindings, 0);
@@ -119,8 +119,8 @@ what_queues_of_rnics_delay_is_not_lost(void **state)
 	struct rig rig;
 
 	(void)state;
-	rig_init(&rig, 100 * S);
-	rig.hosts[4] = (struct rig_host){ .slow_ps = 1, .fast_ps = 100 * S, .delay_ps = 400 * PS_PER_MS, .in_time = true };
+	rig_init(&rig, 60 * S);
+	rig.hosts[4] = (struct rig_host){ .slow_ps = 1, .fast_ps = 60 * S, .delay_ps = 400 * PS_PER_MS, .in_time = true };
 	v = rig_diagnose(&rig);
 	assert_int_equal(v->nfindings, 0);
 	assert_true(rig_own(v)->limits[PINGMESH_LIMIT_LATE] != 0);
@@ -289,14 +289,14 @@ what_is_answered_late_is_not_lost(void **state)
 	}
 }
 
-/* A queue that grows by five seconds a second, from 21 to 110 s: before a host, or between switches. */
+/* A queue that grows by five seconds a second, from 21 to 70 s: before a host, or between switches. */
 static void
 fill_queue(struct rig *rig, const char *buffer, uint32_t from, uint32_t to)
 {
-	rig_init(rig, 180 * S);
+	rig_init(rig, 120 * S);
 	rig->buffer = buffer;
 	rig->links[rig->nlinks++] =
-		(struct rig_link){ .from = from, .to = to, .grows = 5, .start_ps = 21 * S, .end_ps = 110 * S };
+		(struct rig_link){ .from = from, .to = to, .grows = 5, .start_ps = 21 * S, .end_ps = 70 * S };
 }
 
 /*
@@ -327,7 +327,7 @@ what_a_queue_may_hold_is_not_lost(void **state)
 
 		fill_queue(&rig, "40000000000", hops[i][0], hops[i][1]);
 		rig_link(&rig, hops[i][0], hops[i][1], 0.3);
-		rig.links[1].start_ps = 125 * S;
+		rig.links[1].start_ps = 85 * S;
 		v = rig_diagnose(&rig);
 		rig_assert_fault(v, i == 0 ? "rnic-problem h4:1" : i == 1 ? "switch-problem l0:4" : "switch-problem s1:3");
 		verdict_destroy(v);
@@ -357,14 +357,14 @@ what_data_may_hold_is_not_lost(void **state)
 		struct verdict *v;
 		struct rig rig;
 
-		rig_init(&rig, 100 * S);
+		rig_init(&rig, 60 * S);
 		rig.buffer = "40GB";
 		rig.service[1] = 4;
 		rig.iterations = 1;
-		rig.iteration_ps[0] = 98 * S;
+		rig.iteration_ps[0] = 58 * S;
 		rig.step_bytes = bytes[i % 2];
 		rig.links[rig.nlinks++] = (struct rig_link){
-			.from = hops[i / 2][0], .to = hops[i / 2][1], .grows = 1, .start_ps = 2 * S, .end_ps = 98 * S
+			.from = hops[i / 2][0], .to = hops[i / 2][1], .grows = 1, .start_ps = 2 * S, .end_ps = 58 * S
 		};
 		rig.links[0].loss = 1;
 		v = rig_diagnose(&rig);
@@ -389,17 +389,17 @@ what_a_strict_class_may_hold_is_not_lost(void **state)
 		struct verdict *v;
 		struct rig rig;
 
-		rig_init(&rig, 100 * S);
+		rig_init(&rig, 60 * S);
 		rig.buffer = "40GB";
 		rig.service[1] = 4;
 		rig.iterations = 1;
-		rig.iteration_ps[0] = 98 * S;
+		rig.iteration_ps[0] = 58 * S;
 		rig.step_bytes = 40000000000;
 		rig.window_bytes = 100000;
 		rig.strict_prio = strict * 5;
 		rig_link(&rig, 1, RIG_HOST(4), 1);
 		rig.links[0].start_ps = 2 * S;
-		rig.links[0].end_ps = 98 * S;
+		rig.links[0].end_ps = 58 * S;
 		v = rig_diagnose(&rig);
 		if (strict)
 			rig_assert_no_fault(v);
@@ -431,7 +431,7 @@ what_never_returned_may_be_held(void **state)
 		struct verdict *v;
 		struct rig rig;
 
-		rig_init(&rig, 100 * S);
+		rig_init(&rig, 60 * S);
 		rig.buffer = i == SMALL_BUFFER ? "1MB" : "40GB";
 		rig.all_received = true;
 		rig_link(&rig, from, to, 1);
@@ -487,7 +487,7 @@ sprayed_probes_place_a_link_by_their_paths(void **state)
 		struct verdict *v;
 		struct rig rig;
 
-		rig_init(&rig, 100 * S);
+		rig_init(&rig, 60 * S);
 		rig.gap_ps = S / 5;
 		rig.sprayed = rig.all_received = true;
 		if (i != 0)

@@ -36,7 +36,7 @@ what_begins_before_a_period_ends_is_placed_with_the_next(void **state)
 		struct verdict *v;
 		struct rig rig;
 
-		begin_at(&rig, starts_ps[i], 100 * S);
+		begin_at(&rig, starts_ps[i], 80 * S);
 		v = rig_diagnose(&rig);
 		ASSERT_FINDINGS(v, "switch-problem l1:5");
 		assert_true(rig_own(v)->problems[0].start_ps >= starts_ps[i] &&
@@ -128,7 +128,7 @@ lose_pairs(struct rig *rig, uint64_t start_ps, uint64_t end_ps)
 static void
 few_losses_by_addresses_blame_no_link(void **state)
 {
-	static const uint64_t times_s[][2] = { { 62, 85 }, { 67, 91 }, { 79, 100 }, { 75, 120 }, { 72, 107 }, { 65, 127 } };
+	static const uint64_t times_s[][2] = { { 22, 45 }, { 27, 51 }, { 39, 60 }, { 35, 80 }, { 32, 67 }, { 25, 87 } };
 
 	const uint32_t times = unit_wide(3, sizeof(times_s) / sizeof(*times_s), "times at which losses by addresses begin");
 
@@ -179,7 +179,7 @@ losses_of_a_link_do_not_wait(void **state)
 static void
 at_the_streams_end_the_switch_is_among_them(void **state)
 {
-	static const uint64_t times_s[][2] = { { 62, 70 }, { 67, 76 }, { 72, 82 } };
+	static const uint64_t times_s[][2] = { { 22, 30 }, { 27, 36 }, { 32, 42 } };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(times_s) / sizeof(*times_s); i++) {
@@ -214,8 +214,8 @@ what_was_well_before_clears_no_host(void **state)
 	const uint32_t times = unit_wide(2, 6, "times from which on pairs are lost");
 
 	(void)state;
-	for (uint64_t start_ps = 62 * S, i = 0; i < times; start_ps += 10 * S / (times - 1), i++) {
-		lose_pairs(&rig, start_ps, 120 * S);
+	for (uint64_t start_ps = 22 * S, i = 0; i < times; start_ps += 10 * S / (times - 1), i++) {
+		lose_pairs(&rig, start_ps, 80 * S);
 		v = rig_diagnose(&rig);
 		ASSERT_FINDINGS(v, "switch-problem s1");
 		verdict_destroy(v);
@@ -255,7 +255,7 @@ static void
 what_no_host_received_is_lost_where_is_known(void **state)
 {
 	(void)state;
-	assert_spine_is_reported(unit_wide(1, 3, "hosts whose agent starts again after the loss"), 42 * S, 65 * S, 140 * S);
+	assert_spine_is_reported(unit_wide(1, 3, "hosts whose agent starts again after the loss"), 22 * S, 45 * S, 120 * S);
 }
 
 /*
@@ -268,8 +268,8 @@ what_was_well_before_the_restart_is_silent_too(void **state)
 	const uint32_t hosts = unit_wide(1, 3, "hosts whose agent starts again in the loss's period");
 
 	(void)state;
-	assert_spine_is_reported(hosts, 65 * S, 66 * S, 140 * S);
-	assert_spine_is_reported(hosts, 65 * S, 66 * S, 112 * S);
+	assert_spine_is_reported(hosts, 25 * S, 26 * S, 100 * S);
+	assert_spine_is_reported(hosts, 25 * S, 26 * S, 72 * S);
 }
 
 /* An RNIC's link that was named, and lost little since: whatever else could have lost that, it is that one again. */

@@ -82,7 +82,7 @@ static void
 test_steps(void **state)
 {
 	(void)state;
-	assert_proportional((struct bench_shape){ 16, 16, 20, 4, 1 }, (struct bench_shape){ 64, 64, 20, 4, 1 }, 16);
+	assert_proportional((struct bench_shape){ 8, 8, 20, 4, 1 }, (struct bench_shape){ 32, 32, 20, 4, 1 }, 16);
 }
 
 /* A fabric that grows with its ranks. */
@@ -90,7 +90,7 @@ static void
 test_switches(void **state)
 {
 	(void)state;
-	assert_proportional((struct bench_shape){ 16, 3, 20, 100, 3 }, (struct bench_shape){ 64, 3, 80, 100, 3 }, 4);
+	assert_proportional((struct bench_shape){ 16, 3, 20, 40, 3 }, (struct bench_shape){ 64, 3, 80, 40, 3 }, 4);
 }
 
 /* A run that continues for longer. */
@@ -98,7 +98,7 @@ static void
 test_reports(void **state)
 {
 	(void)state;
-	assert_proportional((struct bench_shape){ 16, 3, 20, 100, 3 }, (struct bench_shape){ 16, 24, 20, 800, 24 }, 8);
+	assert_proportional((struct bench_shape){ 16, 3, 20, 40, 3 }, (struct bench_shape){ 16, 24, 20, 320, 24 }, 8);
 }
 
 int

@@ -113,17 +113,36 @@ rig_choose(struct rig *rig, uint16_t sender)
 	return port;
 }
 
+/* Packets of an iteration arrive at once: the first of a port as in a switch, the others are added to its count. */
+static inline void
+rig_arrive(struct rig *rig, uint16_t port, uint16_t sender, uint32_t packets)
+{
+	struct volumes *v = &rig->judge.volumes;
+	struct volume_count *count;
+
+	if (packets == 0)
+		return;
+	volumes_add(v, port, sender, rig->number, PACKET_BYTES, rig->now_ps);
+	count = &v->slots[v->current].counts[volumes_cell(v, port, sender)];
+	count->packets += packets - 1;
+	count->bytes += (uint64_t)(packets - 1) * PACKET_BYTES;
+}
+
 static inline void
 rig_send(struct rig *rig, uint16_t sender, uint32_t packets)
 {
+	uint32_t arrived[RIG_PORTS] = { 0 };
+
 	for (uint32_t i = 0; i < packets;) {
 		uint16_t port = rig_choose(rig, sender);
 
 		if (prng_unit(&rig->chance) < rig->loss[port][sender] || prng_unit(&rig->chance) < rig->local_loss[port])
 			continue;
-		volumes_add(&rig->judge.volumes, port, sender, rig->number, PACKET_BYTES, rig->now_ps);
+		arrived[port]++;
 		i++;
 	}
+	for (uint16_t port = 0; port < RIG_PORTS; port++)
+		rig_arrive(rig, port, sender, arrived[port]);
 }
 
 /* An iteration of so many packets of every sender, with what is said of it. */
