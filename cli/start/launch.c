@@ -190,6 +190,7 @@ struct launch_partitions {
 	char addresses[PARTITION_MAX * 64]; /* as --partitions-at wants them */
 	char number[PARTITION_MAX][16];     /* "1/2" */
 	char dir[PARTITION_MAX][PATH_MAX];
+	char management[PATH_MAX]; /* folder of all devices' sockets */
 	char first[64]; /* socket of partition 0 */
 	bool started;
 	pid_t pids[PARTITION_MAX]; /* 0: it does not run */
@@ -217,6 +218,7 @@ launch_partitions_init(struct launch_partitions *partitions, const struct launch
 			return err_set(err, -ENAMETOOLONG, "%s: too long a path", launch->dir);
 	}
 	snprintf(partitions->first, sizeof(partitions->first), "%s/partition-0", launch->private_dir);
+	snprintf(partitions->management, sizeof(partitions->management), "%s/" RUN_MANAGEMENT, launch->dir);
 	return 0;
 }
 
@@ -236,8 +238,9 @@ static int
 start_partition(struct launch_partitions *partitions, uint32_t which, struct err *err)
 {
 	const struct launch *launch = partitions->launch;
-	struct child_args args = { .argv = { "dpswitch", launch->scenario, "--quiet", "--out", partitions->dir[which] },
-				   .count = 5 };
+	struct child_args args = { .argv = { "dpswitch", launch->scenario, "--quiet", "--out", partitions->dir[which],
+					     "--management", partitions->management },
+				   .count = 7 };
 	char path[PATH_MAX];
 	pid_t pid;
 

@@ -790,10 +790,6 @@ check_scenario(const struct scenario *sc, bool processes, struct err *err)
 		return cfg_fail(&sc->flowtracer.where, NULL, err,
 				"a tracer queries devices of the same program: run it without --partitions, or leave "
 				"flowtracer out");
-	if (sc->management.sockets)
-		return cfg_fail(
-			&sc->management.where, "sockets", err,
-			"a partition would serve the devices of all: run it without --partitions, or set it to false");
 	if (sc->nexternal != 0 && sc->nexternal != sc->topo->nhosts)
 		return cfg_fail(&sc->host_configs[0].where, "kind", err,
 				"embedded hosts beside kernel hosts need an undivided fabric, because the bytes of their "

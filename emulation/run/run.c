@@ -811,6 +811,23 @@ ports_of(const struct scenario *sc, const struct partition *partition)
 	return ports;
 }
 
+/* @return exit code */
+static int
+open_management(struct running *r, struct err *err)
+{
+	char inside[PATH_MAX];
+	const char *dir = r->options->management != NULL ? r->options->management : inside;
+
+	if (!r->scenario->management.sockets)
+		return EXIT_DONE;
+	if (snprintf(inside, sizeof(inside), "%s/" RUN_MANAGEMENT, r->options->out) >= (int)sizeof(inside)) {
+		err_set(err, -ENAMETOOLONG, "%s: the path is too long", r->options->out);
+		return EXIT_USAGE;
+	}
+	r->live = live_create(r->emulation, dir, err);
+	return r->live != NULL ? EXIT_DONE : EXIT_USAGE;
+}
+
 /* Checks all that can be refused before an analyzer connects. @return exit code */
 static int
 prepare(struct running *r, const struct prediction *prediction, struct err *err)
@@ -855,9 +872,7 @@ prepare(struct running *r, const struct prediction *prediction, struct err *err)
 	lcore_pin();
 	if (ret != EXIT_DONE)
 		return ret;
-	if (r->scenario->management.sockets)
-		r->live = live_create(r->emulation, r->options->out, err);
-	return r->live != NULL || !r->scenario->management.sockets ? EXIT_DONE : EXIT_USAGE;
+	return open_management(r, err);
 }
 
 int

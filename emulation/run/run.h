@@ -17,7 +17,8 @@ struct run_options {
 	const char *analyzer;                        /* unix socket, NULL: none */
 	const char *diagnosers[PLUGIN_PROGRAMS + 1]; /* [ndiagnosers] plugin diagnosers; one more than the limit */
 	uint32_t ndiagnosers;
-	const char *hosts; /* directory for the sockets of kernel hosts; NULL: none may connect */
+	const char *hosts;      /* directory for the sockets of kernel hosts; NULL: none may connect */
+	const char *management; /* directory for management sockets; NULL: that in out */
 	uint32_t lcores;
 	const char *eal; /* further arguments of DPDK's EAL, NULL: none */
 	bool quiet, brief;

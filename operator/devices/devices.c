@@ -96,17 +96,17 @@ flow_get(void *ctx, uint32_t i, struct swm_flow *out)
 
 /* Flows by their source, in their order. */
 static int
-list_flows(struct devices *devices, const struct plan *plan)
+list_flows(struct devices *devices, const struct plan *plan, uint32_t nnodes)
 {
 	uint32_t *next;
 
 	for (uint32_t f = 0; f < plan->flows.count; f++)
 		if (is_listed(&plan->flows.flows[f]))
 			devices->lists[plan->flows.flows[f].src_node].count++;
-	next = calloc(devices->count + 1u, sizeof(*next));
+	next = calloc(nnodes + 1u, sizeof(*next));
 	if (next == NULL)
 		return -ENOMEM;
-	for (uint32_t i = 0, at = 0; i < devices->count; i++) {
+	for (uint32_t i = 0, at = 0; i < nnodes; i++) {
 		devices->lists[i].plan = plan;
 		devices->lists[i].flows = devices->flows + at;
 		next[i] = at;
@@ -125,17 +125,20 @@ devices_init(struct devices *devices, const struct emulation *emulation, struct 
 	const struct topo *topo = emulation->scenario->topo;
 	const struct plan *plan = emulation->scenario->plan;
 
-	*devices = (struct devices){ .count = topo->nnodes };
+	*devices = (struct devices){ 0 };
 	devices->devices = calloc(topo->nnodes, sizeof(*devices->devices));
 	devices->lists = calloc(topo->nnodes, sizeof(*devices->lists));
 	devices->flows = calloc(plan->flows.count + 1u, sizeof(*devices->flows));
 	devices->index = flow_index_create(&plan->flows);
 	if (devices->devices == NULL || devices->lists == NULL || devices->flows == NULL || devices->index == NULL ||
-	    list_flows(devices, plan) < 0)
+	    list_flows(devices, plan, topo->nnodes) < 0)
 		return err_set(err, -ENOMEM, "out of memory for management sockets");
 	for (uint32_t i = 0; i < topo->nnodes; i++) {
-		struct answer_device *device = &devices->devices[i];
+		struct answer_device *device = &devices->devices[devices->count];
 
+		if (partition_is_remote(emulation, i))
+			continue;
+		devices->count++;
 		*device = (struct answer_device){ .topo = topo, .node = i, .index = devices->index };
 		if (emulation->scenario->hosts[i] == NULL)
 			devices->lists[i].host = emulation->hosts[i];
@@ -349,7 +352,7 @@ live_open(struct live *live, const struct emulation *emulation, const char *dir,
 	};
 	int ret;
 
-	if (snprintf(live->dir, sizeof(live->dir), "%s/" RUN_MANAGEMENT, dir) >= (int)sizeof(live->dir))
+	if (snprintf(live->dir, sizeof(live->dir), "%s", dir) >= (int)sizeof(live->dir))
 		return err_set(err, -ENAMETOOLONG, "%s: the path is too long", dir);
 	ret = run_dir_make(live->dir, err);
 	if (ret >= 0)

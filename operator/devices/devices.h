@@ -12,10 +12,10 @@
 struct scenario;
 
 struct devices {
-	struct answer_device *devices; /* [count] by topology node */
+	struct answer_device *devices; /* [count] by topology node, without those of other partitions */
 	uint32_t count;
 	struct flow_index *index;
-	struct host_list *lists; /* [count] of a host's flows */
+	struct host_list *lists; /* [nnodes] of a host's flows */
 	uint32_t *flows;         /* ids by source host */
 };
 
@@ -35,13 +35,13 @@ extern const struct run_service *const devices_services[];
 int devices_set_time(struct emulation *emulation, uint64_t at_ps, struct err *err);
 
 /*
- * Management sockets of a run in real time: DIR/management. They are served between its windows, by the machine's
+ * Management sockets of a run in real time, of the devices that are here: partitions of a machine share a folder. They are served between its windows, by the machine's
  * clock: a fabric that is behind answers as one that is not, but for the time that one of its windows takes.
  */
 
 struct live;
 
-/* @param dir  of the run. @return NULL with err and errno set */
+/* @param dir  for the sockets; made where it is not there. @return NULL with err and errno set */
 struct live *live_create(struct emulation *emulation, const char *dir, struct err *err);
 /* Before and after the fabric runs; live may be NULL. */
 void live_begin(struct live *live, struct emulation *emulation);

@@ -258,6 +258,23 @@ timing = { clock = "real"; }; management = { sockets = true; };
         check(abs(scale / late["scale_rates_by"] - 1) < 0.1, "in words as in numbers", (late, stderr))
 
 
+def partitions():
+    """Each partition serves its devices, in one folder."""
+    scenario = scenario_file(CLOS.replace("100Gbps", "1Gbps").replace("1us", "50us") + """timing = { clock = "real"; };
+management = { sockets = true; }; limits = { hold = "600s"; };
+""")
+    with tempfile.TemporaryDirectory() as folder:
+        run = subprocess.Popen([ROCELAB, "run", scenario, "--partitions", "2", "--out", folder], stdout=subprocess.DEVNULL,
+                               stderr=subprocess.PIPE)
+        sockets = pathlib.Path(folder) / "management"
+        until("devices of both partitions have sockets", lambda: len(list(sockets.glob("*.manage"))) == 24, run)
+        found, still = paths(traced(folder, "--timeout", "20s")), paths(traced(scenario))
+        check(found == still, "partitions answer as the scenario's control plane does, standing still")
+        run.send_signal(signal.SIGINT)
+        stderr = run.communicate(timeout=STALL_LIMIT_S)[1].decode()
+        check(run.returncode >= 0 and not sockets.exists(), "and their sockets go with the run", (run.returncode, stderr))
+
+
 os.environ.pop("ROCELAB_LOG", None)
-for part in (silent, peers, times, live, behind):
+for part in (silent, peers, times, live, behind, partitions):
     part()
