@@ -32,7 +32,8 @@ create(struct emulation *emulation, const struct emulation_options *options, voi
 	rerouting->emulation = emulation;
 	if (!faults_take_cables_down(&sc->faults))
 		return 0;
-	rerouting->convergence = convergence_create(sc->topo, sc->rerouting.convergence_ps, sc->withdrawn);
+	rerouting->convergence = convergence_create(sc->topo, (enum route_rule)sc->rerouting.rule,
+						    sc->rerouting.convergence_ps, sc->withdrawn);
 	if (rerouting->convergence == NULL)
 		return err_set(err, -ENOMEM, "out of memory for routes");
 	emulation->switch_config.routes = convergence_routes(rerouting->convergence);

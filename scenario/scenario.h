@@ -19,7 +19,7 @@
 #include "topo/route.h"
 #include "workload/traffic/traffic.h"
 
-#define SCENARIO_MAX_SETS 64
+#define SCENARIO_MAX_SETS 1024
 #define SCENARIO_MAX_TABLES 128
 
 struct scenario_root {
@@ -43,6 +43,7 @@ struct timing_params {
 
 struct routing_params {
 	struct cfg_where where;
+	int rule; /* enum route_rule */
 	uint64_t convergence_ps;
 };
 

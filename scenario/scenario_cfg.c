@@ -10,6 +10,7 @@
 #include "scenario/scenario.h"
 #include "scenario/scenario_load.h"
 #include "topo/build.h"
+#include "topo/route.h"
 #include "workload/config.h"
 #include "workload/workload.h"
 
@@ -58,8 +59,18 @@ static const struct cfg_field timing_fields[] = {
 };
 #undef S
 
+static const struct cfg_choice route_rules[] = {
+	{ .name = "shortest", .value = ROUTE_SHORTEST },
+	{ .name = "up-down", .value = ROUTE_UP_DOWN },
+	{ 0 },
+};
+
 #define S struct routing_params
 static const struct cfg_field routing_fields[] = {
+	CFG_FIELD("kind", CFG_ENUM, offsetof(S, rule), .def = "shortest", .choices = route_rules,
+		  .doc = "shortest: the shortest paths; up-down: those that never go up after they went down, so that no "
+			 "buffers wait for each other in a circle, by tiers where these connect all hosts, else in a tree "
+			 "of all switches (Autonet)"),
 	CFG_FIELD("convergence", CFG_TIME, offsetof(S, convergence_ps), .def = "100ms", .max = 1e16,
 		  .doc = "Time from a lasting failure or repair of a link until all switches have updated their routes; "
 			 "the link's own switches avoid a dead port at once. The default lies between the tens of "
@@ -198,7 +209,9 @@ const struct cfg_table management_cfg = {
 
 const struct cfg_table routing_cfg = {
 	.path = "routing",
-	.doc = "How switches learn that a link failed or was repaired (fault link-down). Pinned paths are not rerouted.",
+	.doc = "Which paths are routes, and how switches learn that a link failed or was repaired (fault link-down). "
+	       "Pinned "
+	       "paths are not rerouted.",
 	.size = sizeof(struct routing_params),
 	.fields = routing_fields,
 	.nfields = ARRAY_LEN(routing_fields),

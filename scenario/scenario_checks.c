@@ -44,7 +44,7 @@ make_routes(struct scenario *sc, struct err *err)
 {
 	uint32_t wide, span;
 
-	sc->routes = route_table_create(sc->topo);
+	sc->routes = route_table_create(sc->topo, (enum route_rule)sc->rerouting.rule);
 	sc->withdrawn = calloc(sc->topo->nlinks + 1u, sizeof(*sc->withdrawn));
 	if (sc->routes == NULL || sc->withdrawn == NULL)
 		return err_set(err, -ENOMEM, "out of memory for routes");

@@ -20,7 +20,7 @@ struct convergence {
 };
 
 struct convergence *
-convergence_create(const struct topo *topo, uint64_t after_ps, const bool *withdrawn)
+convergence_create(const struct topo *topo, enum route_rule rule, uint64_t after_ps, const bool *withdrawn)
 {
 	struct convergence *convergence = calloc(1, sizeof(*convergence));
 
@@ -30,7 +30,7 @@ convergence_create(const struct topo *topo, uint64_t after_ps, const bool *withd
 	convergence->after_ps = after_ps;
 	convergence->cables = calloc(topo->nlinks + 1, sizeof(*convergence->cables));
 	convergence->withdrawn = calloc(topo->nlinks + 1, sizeof(*convergence->withdrawn));
-	convergence->routes = route_table_create(topo);
+	convergence->routes = route_table_create(topo, rule);
 	if (convergence->cables == NULL || convergence->withdrawn == NULL || convergence->routes == NULL)
 		goto fail;
 	for (uint32_t i = 0; withdrawn != NULL && i < topo->nlinks; i++) {

@@ -14,11 +14,13 @@
 struct convergence;
 
 /*
+ * @param rule      of the routes
  * @param after_ps   from a change to the routes that know it; 0: at once
  * @param withdrawn  [nlinks] cables that are down, and that the routes know; NULL: none
  * @return NULL with errno ENOMEM. topo must outlive it
  */
-struct convergence *convergence_create(const struct topo *topo, uint64_t after_ps, const bool *withdrawn);
+struct convergence *convergence_create(const struct topo *topo, enum route_rule rule, uint64_t after_ps,
+				       const bool *withdrawn);
 void convergence_destroy(struct convergence *convergence);
 
 /*

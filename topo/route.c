@@ -9,6 +9,7 @@
 #include "common/array.h"
 #include "common/units.h"
 #include "topo/pins.h"
+#include "topo/tiers.h"
 
 #define UNREACHED UINT32_MAX
 
@@ -42,6 +43,17 @@ struct route_table {
 	const bool *withdrawn; /* [nlinks] cables that no path uses; NULL: none */
 	uint32_t *distance;    /* [nnodes] scratch */
 	uint32_t *queue;       /* [nnodes] scratch */
+	struct order *order;   /* of up-down routes; NULL: routes are shortest paths */
+};
+
+/* Up-down routes: an order of all switches, in which a packet goes up and then down. */
+struct order {
+	struct tiers tiers;
+	void *block;
+	uint64_t *sorted;    /* [nswitches of topo] the highest first: its key << 32, and its node id */
+	uint32_t *rank;      /* [nnodes] of a switch: its place in sorted */
+	uint32_t *component; /* [nnodes] switches that cables connect have the same; of the last tree */
+	bool *falls;         /* [nnodes] for the edge that is measured: a path leads down from this switch on */
 };
 
 static void
@@ -109,6 +121,72 @@ find_targets(struct route_table *table, uint32_t edge)
 	return count;
 }
 
+static bool
+is_above(const struct order *order, uint32_t a, uint32_t b)
+{
+	return order->rank[a] < order->rank[b];
+}
+
+/* From all switches that a path leads down from, breadth first. @param tail  of the queue, which has the targets */
+static void
+measure_down(struct route_table *table, uint32_t tail)
+{
+	const struct topo *topo = table->topo;
+	struct order *order = table->order;
+
+	memset(order->falls, 0, topo->nnodes * sizeof(*order->falls));
+	for (uint32_t head = 0; head < tail; head++) {
+		uint32_t node = table->queue[head];
+
+		order->falls[node] = true;
+		for (uint16_t i = 0; i < topo->nodes[node].nports; i++) {
+			const struct topo_port *port = topo_port_of(topo, node, i);
+
+			if (topo->nodes[port->peer].kind != TOPO_SWITCH || table->distance[port->peer] != UNREACHED ||
+			    !is_usable(table, port) || !is_above(order, port->peer, node))
+				continue;
+			table->distance[port->peer] = table->distance[node] + 1;
+			table->queue[tail++] = port->peer;
+		}
+	}
+}
+
+/* One hop more than the nearest peer that is a switch, and above this one. */
+static void
+measure_up(struct route_table *table, uint32_t node)
+{
+	const struct topo *topo = table->topo;
+	bool is_host = topo->nodes[node].kind == TOPO_HOST;
+	uint32_t least = UNREACHED;
+
+	for (uint16_t i = 0; i < topo->nodes[node].nports; i++) {
+		const struct topo_port *port = topo_port_of(topo, node, i);
+
+		if (topo->nodes[port->peer].kind == TOPO_SWITCH && is_usable(table, port) &&
+		    (is_host || is_above(table->order, port->peer, node)) && table->distance[port->peer] < least)
+			least = table->distance[port->peer];
+	}
+	if (least != UNREACHED)
+		table->distance[node] = least + 1;
+}
+
+/*
+ * Hops by up-down routes. A switch from which a path leads down never sends up, so what arrives from above goes on down:
+ * the next hop depends on no more than the destination.
+ */
+static void
+measure_up_down(struct route_table *table, uint32_t tail)
+{
+	const struct topo *topo = table->topo;
+
+	measure_down(table, tail);
+	for (uint32_t i = 0; i < topo->nswitches; i++)
+		if (!table->order->falls[(uint32_t)table->order->sorted[i]])
+			measure_up(table, (uint32_t)table->order->sorted[i]);
+	for (uint32_t h = 0; h < topo->nhosts; h++)
+		measure_up(table, topo->hosts[h]);
+}
+
 /* Hops from every switch to an edge, over switches alone; hosts get one more than their nearest switch. */
 static void
 measure(struct route_table *table, uint32_t edge)
@@ -119,6 +197,10 @@ measure(struct route_table *table, uint32_t edge)
 	for (uint32_t i = 0; i < topo->nnodes; i++)
 		table->distance[i] = UNREACHED;
 	tail = find_targets(table, edge);
+	if (table->order != NULL) {
+		measure_up_down(table, tail);
+		return;
+	}
 	while (head < tail) {
 		uint32_t node = table->queue[head++];
 
@@ -167,6 +249,21 @@ keep_set(struct route_table *table, uint32_t node, uint32_t edge, const uint8_t 
 	return 0;
 }
 
+/* Does a route lead over this port of a node, a hop nearer to the edge that is measured? */
+static bool
+leads_on(const struct route_table *table, const struct topo_port *port)
+{
+	const struct order *order = table->order;
+
+	if (table->topo->nodes[port->peer].kind != TOPO_SWITCH ||
+	    table->distance[port->peer] != table->distance[port->node] - 1 || !is_usable(table, port))
+		return false;
+	if (order == NULL || table->topo->nodes[port->node].kind == TOPO_HOST)
+		return true;
+	return order->falls[port->node] ? order->falls[port->peer] && is_above(order, port->node, port->peer)
+					: is_above(order, port->peer, port->node);
+}
+
 static int
 fill_edge(struct route_table *table, uint32_t edge)
 {
@@ -179,13 +276,9 @@ fill_edge(struct route_table *table, uint32_t edge)
 
 		if (distance == UNREACHED || distance == 0)
 			continue;
-		for (uint16_t i = 0; i < topo->nodes[node].nports; i++) {
-			const struct topo_port *port = topo_port_of(topo, node, i);
-
-			if (topo->nodes[port->peer].kind == TOPO_SWITCH && table->distance[port->peer] == distance - 1 &&
-			    is_usable(table, port))
+		for (uint16_t i = 0; i < topo->nodes[node].nports; i++)
+			if (leads_on(table, topo_port_of(topo, node, i)))
 				ports[count++] = (uint8_t)i;
-		}
 		if (keep_set(table, node, edge, ports, count) != 0)
 			return -ENOMEM;
 	}
@@ -320,6 +413,103 @@ clear_sets(struct route_table *table)
 	return 0;
 }
 
+static int
+compare_keys(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Of all switches, whose keys are set: the least first. */
+static void
+sort_switches(struct route_table *table)
+{
+	struct order *order = table->order;
+
+	qsort(order->sorted, table->topo->nswitches, sizeof(*order->sorted), compare_keys);
+	for (uint32_t i = 0; i < table->topo->nswitches; i++)
+		order->rank[(uint32_t)order->sorted[i]] = i;
+}
+
+static void
+order_by_tiers(struct route_table *table)
+{
+	const struct topo *topo = table->topo;
+	struct order *order = table->order;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < topo->nnodes; i++)
+		if (topo->nodes[i].kind == TOPO_SWITCH)
+			order->sorted[count++] = (uint64_t)(TIERS_MAX - order->tiers.of[i]) << 32 | i;
+	sort_switches(table);
+}
+
+/* Of each part that cables connect: breadth first from its highest switch. The order before is that of tiers. */
+static void
+order_by_tree(struct route_table *table)
+{
+	const struct topo *topo = table->topo;
+	struct order *order = table->order;
+	uint32_t tail = 0, count = 0;
+
+	for (uint32_t i = 0; i < topo->nnodes; i++)
+		table->distance[i] = UNREACHED;
+	for (uint32_t root = 0; root < topo->nswitches; root++) {
+		uint32_t head = tail, from = (uint32_t)order->sorted[root];
+
+		if (table->distance[from] != UNREACHED)
+			continue;
+		table->distance[from] = 0;
+		table->queue[tail++] = from;
+		for (; head < tail; head++) {
+			uint32_t node = table->queue[head];
+
+			order->component[node] = from;
+			for (uint16_t i = 0; i < topo->nodes[node].nports; i++) {
+				const struct topo_port *port = topo_port_of(topo, node, i);
+
+				if (topo->nodes[port->peer].kind != TOPO_SWITCH || !is_usable(table, port) ||
+				    table->distance[port->peer] != UNREACHED)
+					continue;
+				table->distance[port->peer] = table->distance[node] + 1;
+				table->queue[tail++] = port->peer;
+			}
+		}
+	}
+	for (uint32_t i = 0; i < tail; i++)
+		order->sorted[count++] = (uint64_t)table->distance[table->queue[i]] << 32 | table->queue[i];
+	sort_switches(table);
+}
+
+/* Has each switch with hosts a route to each edge that cables connect it with? */
+static bool
+reaches_all(struct route_table *table)
+{
+	const uint32_t *component = table->order->component;
+
+	for (uint32_t edge = 0; edge < table->nedges; edge++) {
+		measure(table, edge); /* the head of the queue is a target */
+		for (uint32_t e = 0; e < table->nswitches; e++)
+			if (table->distance[table->edges[e]] == UNREACHED &&
+			    component[table->edges[e]] == component[table->queue[0]])
+				return false;
+	}
+	return true;
+}
+
+static void
+choose_order(struct route_table *table)
+{
+	if (table->order == NULL)
+		return;
+	order_by_tiers(table);
+	order_by_tree(table); /* which finds components, too */
+	order_by_tiers(table);
+	if (!reaches_all(table))
+		order_by_tree(table);
+}
+
 int
 route_table_update(struct route_table *table, const bool *withdrawn)
 {
@@ -327,6 +517,7 @@ route_table_update(struct route_table *table, const bool *withdrawn)
 
 	table->withdrawn = withdrawn;
 	find_bonds(table);
+	choose_order(table);
 	find_rows(table);
 	ret = clear_sets(table);
 	for (uint32_t edge = 0; ret == 0 && edge < table->nedges; edge++)
@@ -334,8 +525,40 @@ route_table_update(struct route_table *table, const bool *withdrawn)
 	return ret;
 }
 
+static void
+order_destroy(struct order *order)
+{
+	if (order == NULL)
+		return;
+	tiers_fini(&order->tiers);
+	free(order->block);
+	free(order);
+}
+
+/* @return NULL: out of memory */
+static struct order *
+order_create(const struct topo *topo)
+{
+	struct order *order = calloc(1, sizeof(*order));
+
+	if (order == NULL)
+		return NULL;
+	order->block = slab_alloc(
+		(const struct slab_row[]){
+			SLAB_ROW(order->sorted, topo->nswitches + 1),
+			SLAB_ROW(order->rank, topo->nnodes + 1),
+			SLAB_ROW(order->component, topo->nnodes + 1),
+			SLAB_ROW(order->falls, topo->nnodes + 1),
+		},
+		4);
+	if (order->block != NULL && tiers_init(&order->tiers, topo) == 0)
+		return order;
+	order_destroy(order);
+	return NULL;
+}
+
 struct route_table *
-route_table_create(const struct topo *topo)
+route_table_create(const struct topo *topo, enum route_rule rule)
 {
 	struct route_table *table = calloc(1, sizeof(*table));
 
@@ -358,6 +581,11 @@ route_table_create(const struct topo *topo)
 		10);
 	if (table->block == NULL)
 		goto fail;
+	if (rule == ROUTE_UP_DOWN) {
+		table->order = order_create(topo);
+		if (table->order == NULL)
+			goto fail;
+	}
 	find_edges(table);
 	if (route_table_update(table, NULL) == 0)
 		return table;
@@ -372,6 +600,7 @@ route_table_destroy(struct route_table *table)
 {
 	if (table == NULL)
 		return;
+	order_destroy(table->order);
 	free(table->block);
 	free(table->sets);
 	free(table->members);

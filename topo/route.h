@@ -17,8 +17,17 @@
 struct route_table;
 struct route_pins; /* topo/pins.h */
 
+/*
+ * Which paths are routes. Shortest ones may go down and up again where cables are missing, or in a ring of switches, and
+ * buffers that PFC protects may then wait for each other in a circle. Up-down routes (Schroeder et al., "Autonet", IEEE
+ * JSAC 1991) never go up after they went down in an order of all switches, so no buffer waits for itself. The order is that
+ * of tiers, by distance from the hosts, if each pair of hosts that is connected has such a path; else that of a tree, by
+ * distance from one switch of the highest tier, which always has them. It is chosen anew as cables go down or up.
+ */
+enum route_rule { ROUTE_SHORTEST, ROUTE_UP_DOWN };
+
 /* @return NULL with errno ENOMEM. topo must outlive the table. */
-struct route_table *route_table_create(const struct topo *topo);
+struct route_table *route_table_create(const struct topo *topo, enum route_rule rule);
 void route_table_destroy(struct route_table *table);
 /*
  * Computes the routes of a network without some of its cables: the shortest paths left.

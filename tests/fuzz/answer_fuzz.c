@@ -73,7 +73,7 @@ make(void)
 	if (made.cfg == NULL || topo_build(made.cfg, &made.topo, &err) != 0 ||
 	    switch_setup_load(&made.setup, made.cfg, made.topo, &err) != 0)
 		abort();
-	made.routes = route_table_create(made.topo);
+	made.routes = route_table_create(made.topo, ROUTE_SHORTEST);
 	made.flow = (struct flow){ .src_node = made.topo->hosts[0], .dst_node = made.topo->hosts[5], .sport = 50000 };
 	made.flow.src_ip = topo_nic_ip(made.flow.src_node, 0);
 	made.flow.dst_ip = topo_nic_ip(made.flow.dst_node, 0);

@@ -67,7 +67,7 @@ build(const struct cfg *cfg)
 		assert(err.text[0] != '\0' && pins == NULL);
 	route_pins_destroy(pins);
 	if (topo->nnodes <= MAX_ROUTED) {
-		table = route_table_create(topo);
+		table = route_table_create(topo, ROUTE_SHORTEST);
 		assert(table != NULL);
 		route_table_destroy(table);
 	}

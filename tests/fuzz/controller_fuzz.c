@@ -49,7 +49,7 @@ the_controller(void)
 	if (made.cfg == NULL || cfg_check(made.cfg, known, topo_tables(known, MAX_TABLES), &err) != 0 ||
 	    topo_build(made.cfg, &made.topo, &err) != 0)
 		abort();
-	made.table = route_table_create(made.topo);
+	made.table = route_table_create(made.topo, ROUTE_SHORTEST);
 	config.topo = made.topo;
 	config.table = made.table;
 	if (made.table == NULL || controller_create(&config, &made.controller, &err) != 0)

@@ -36,7 +36,7 @@ frig_init(struct frig *rig, const char *scenario)
 	rig->cfg = cfg_load_string(scenario, "test.cfg", &rig->err);
 	if (rig->cfg == NULL || topo_build(rig->cfg, &rig->topo, &rig->err) < 0)
 		fail_msg("%s", rig->err.text);
-	rig->routes = route_table_create(rig->topo);
+	rig->routes = route_table_create(rig->topo, ROUTE_SHORTEST);
 	assert_non_null(rig->routes);
 	if (switch_setup_load(&rig->setup, rig->cfg, rig->topo, &rig->err) < 0)
 		fail_msg("%s", rig->err.text);

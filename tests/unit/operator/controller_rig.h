@@ -52,7 +52,7 @@ set_up(void **state)
 	snprintf(rig->store, sizeof(rig->store), "%s/store", rig->dir);
 	snprintf(rig->socket, sizeof(rig->socket), "%s/socket", rig->dir);
 	rig->topo = make_topo(NETWORK, &rig->cfg);
-	rig->table = route_table_create(rig->topo);
+	rig->table = route_table_create(rig->topo, ROUTE_SHORTEST);
 	if (open_controller(rig, rig->store, &err) != 0)
 		fail_msg("%s", err.text);
 	*state = rig;

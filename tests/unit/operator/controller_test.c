@@ -377,7 +377,7 @@ a_nic_without_peers_has_no_entries(void **state)
 	struct message m;
 
 	other.topo = make_topo(network, &other.cfg);
-	other.table = route_table_create(other.topo);
+	other.table = route_table_create(other.topo, ROUTE_SHORTEST);
 	if (open_controller(&other, REGISTRY_IN_MEMORY, &err) != 0)
 		fail_msg("%s", err.text);
 	ask(&other, &m, make_register(&other, &m, 0, 5), PINGMESH_REGISTERED);

@@ -118,7 +118,7 @@ net_init(struct net *net, const char *text)
 	struct err err = { "" };
 
 	net->topo = make_topo(text, &net->cfg);
-	net->table = route_table_create(net->topo);
+	net->table = route_table_create(net->topo, ROUTE_SHORTEST);
 	if (rnic_map_init(&net->map, net->topo, net->table, PINGLIST_COVERED, &err) != 0)
 		fail_msg("%s", err.text);
 	net->lists = (struct pinglists){ .map = &net->map, .times = pingmesh_times(PINGMESH_PPM), .seed = 7 };

@@ -26,7 +26,7 @@ start_pairs(struct rig *rig, const char *text, uint64_t seed, uint32_t a_pair)
 {
 	rig->nflows = 16 * a_pair;
 	rig->topo = make_topo(text, &rig->cfg);
-	rig->table = route_table_create(rig->topo);
+	rig->table = route_table_create(rig->topo, ROUTE_SHORTEST);
 	rig->routing = (struct routing){ .topo = rig->topo, .table = rig->table, .seed = seed };
 	for (uint32_t i = 0; rig->topo->nhosts == 16 && i < rig->nflows; i++) {
 		uint32_t host = i / a_pair, peer = (host + 8) % 16;

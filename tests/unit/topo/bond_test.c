@@ -73,7 +73,7 @@ routes_lead_to_every_member(void **state)
 {
 	struct cfg *cfg;
 	struct topo *topo = make_topo(RACKS, &cfg);
-	struct route_table *table = route_table_create(topo);
+	struct route_table *table = route_table_create(topo, ROUTE_SHORTEST);
 
 	assert_hops(topo, table, "l0", "h0", "1 2");
 	assert_hops(topo, table, "l1", "h1", "3 4");
@@ -91,7 +91,7 @@ cut_members_are_avoided(void **state)
 {
 	struct cfg *cfg;
 	struct topo *topo = make_topo(RACKS, &cfg);
-	struct convergence *convergence = convergence_create(topo, 100, NULL);
+	struct convergence *convergence = convergence_create(topo, ROUTE_SHORTEST, 100, NULL);
 	const struct route_table *table = convergence_routes(convergence);
 	uint32_t one = topo->ports[topo_find_port(topo, "h2:1")].link,
 		 other = topo->ports[topo_find_port(topo, "h2:3")].link;
@@ -162,7 +162,7 @@ a_path_names_the_member(void **state)
 		make_topo(RACKS "paths = ( { src = \"h0\"; dst = \"h3\"; sport = 7; data = [ \"h0:4\", \"l1:8\", \"s1:8\", "
 				"\"l3:3\" ]; ack = [ \"h3:1\" ]; } );",
 			  &cfg);
-	struct route_table *table = route_table_create(topo);
+	struct route_table *table = route_table_create(topo, ROUTE_SHORTEST);
 	struct route_pins *pins;
 	struct err err = { "" };
 	struct route_path path;

@@ -17,7 +17,7 @@ static void
 start(struct rig *rig, const char *text, uint64_t after_ps)
 {
 	rig->topo = make_topo(text, &rig->cfg);
-	rig->convergence = convergence_create(rig->topo, after_ps, NULL);
+	rig->convergence = convergence_create(rig->topo, ROUTE_SHORTEST, after_ps, NULL);
 	assert_non_null(rig->convergence);
 }
 
@@ -59,7 +59,7 @@ a_known_cut_is_withdrawn_from_the_start(void **state)
 	start(&rig, LEAVES, 100);
 	convergence_destroy(rig.convergence);
 	withdrawn[rig.topo->ports[topo_find_port(rig.topo, "s1:2")].link] = true;
-	rig.convergence = convergence_create(rig.topo, 100, withdrawn);
+	rig.convergence = convergence_create(rig.topo, ROUTE_SHORTEST, 100, withdrawn);
 	assert_non_null(rig.convergence);
 	assert_hops(&rig, "l0", "h1", "2 4 5");
 	assert_hops(&rig, "l1", "h0", "2 4 5");

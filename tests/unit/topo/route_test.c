@@ -61,7 +61,7 @@ test_next_hops(void **state)
 {
 	struct cfg *cfg;
 	struct topo *topo = make_topo(TWO_PODS, &cfg);
-	struct route_table *table = route_table_create(topo);
+	struct route_table *table = route_table_create(topo, ROUTE_SHORTEST);
 
 	assert_hops(topo, table, "0", "12", 0, "1");
 	assert_hops(topo, table, "0", "14", 0, "3 4"); /* over 4 or 5 */
@@ -88,7 +88,7 @@ test_parallel(void **state)
 		make_topo("topology = { kind = \"explicit\"; hosts = [ \"a\", \"b\" ]; switches = [ \"s\", \"t\", "
 			  "\"u\" ];\n links = ( \"a s\", \"s t\", \"s u\", \"s t\", \"u t\", \"t b\" ); };",
 			  &cfg);
-	struct route_table *table = route_table_create(topo);
+	struct route_table *table = route_table_create(topo, ROUTE_SHORTEST);
 
 	assert_hops(topo, table, "s", "b", 0, "2 4");
 	assert_hops(topo, table, "t", "a", 0, "1 2");
@@ -104,7 +104,7 @@ test_nics(void **state)
 {
 	struct cfg *cfg;
 	struct topo *topo = make_topo("topology = { kind = \"rail\"; hosts = 4; nics = 2; hosts_per_group = 2; };", &cfg);
-	struct route_table *table = route_table_create(topo);
+	struct route_table *table = route_table_create(topo, ROUTE_SHORTEST);
 	struct routing routing = { .topo = topo, .table = table, .seed = 1 };
 	struct flow flow = flow_between(topo, "h0", 1, "h3", 1, 7);
 
@@ -121,7 +121,7 @@ test_nics(void **state)
 	cfg_destroy(cfg);
 
 	topo = make_topo("topology = { kind = \"rail\"; hosts = 2; nics = 2; hosts_per_group = 2; spines = 0; };", &cfg);
-	table = route_table_create(topo);
+	table = route_table_create(topo, ROUTE_SHORTEST);
 	routing.topo = topo;
 	routing.table = table;
 	flow = flow_between(topo, "h0", 0, "h1", 1, 7);
@@ -141,7 +141,7 @@ test_back_to_back(void **state)
 	struct cfg *cfg;
 	struct topo *topo =
 		make_topo("topology = { kind = \"explicit\"; hosts = [ \"a\", \"b\" ];\n links = ( \"a b\" ); };", &cfg);
-	struct route_table *table = route_table_create(topo);
+	struct route_table *table = route_table_create(topo, ROUTE_SHORTEST);
 	struct routing routing = { .topo = topo, .table = table, .seed = 1 };
 	struct flow flow = flow_between(topo, "a", 0, "b", 0, 7);
 
@@ -190,7 +190,7 @@ test_paths(void **state)
 {
 	struct cfg *cfg;
 	struct topo *topo = make_topo("topology = { kind = \"fat-tree\"; k = 4; };", &cfg);
-	struct route_table *table = route_table_create(topo);
+	struct route_table *table = route_table_create(topo, ROUTE_SHORTEST);
 	struct routing routing = { .topo = topo, .table = table, .seed = 7 };
 	uint32_t differ = 0;
 
@@ -248,7 +248,7 @@ test_pins(void **state)
 					       "\"5:1\", \"0:2\" ]; },\n { src = \"13\"; dst = \"19\"; data = [ \"0:4\", "
 					       "\"5:4\", \"11:2\", \"7:2\", \"3:2\" ]; } );",
 				      &cfg);
-	struct route_table *table = route_table_create(topo);
+	struct route_table *table = route_table_create(topo, ROUTE_SHORTEST);
 	struct route_pins *pins = make_pins(cfg, topo);
 	struct routing routing = { .topo = topo, .table = table, .pins = pins, .seed = 1 };
 	struct flow flows[] = { flow_between(topo, "13", 0, "19", 0, 10001), flow_between(topo, "13", 0, "19", 0, 5),
@@ -357,7 +357,7 @@ assert_widest(uint32_t hosts, uint32_t cables, uint32_t first, uint32_t expected
 		strcat(text, ", \"a b\"");
 	strcat(text, " ); };");
 	topo = make_topo(text, &cfg);
-	table = route_table_create(topo);
+	table = route_table_create(topo, ROUTE_SHORTEST);
 	node = route_widest_set(table, &span);
 	assert_int_equal(node, expected != 0 ? topo_find(topo, "a") : TOPO_NONE);
 	if (expected != 0)
@@ -389,7 +389,7 @@ test_rtt(void **state)
 {
 	struct cfg *cfg;
 	struct topo *topo = make_topo(TWO_PODS, &cfg);
-	struct route_table *table = route_table_create(topo);
+	struct route_table *table = route_table_create(topo, ROUTE_SHORTEST);
 	struct routing routing = { .topo = topo, .table = table, .seed = 1 };
 	struct flow flow = flow_between(topo, "12", 0, "13", 0, 1);
 	struct route_path there, back;

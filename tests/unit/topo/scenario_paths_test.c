@@ -69,7 +69,7 @@ test_reference(void **state)
 	assert_int_equal(topo->nswitches, 12);
 	assert_int_equal(topo->nhosts, 8);
 	assert_int_equal(topo->nlinks, 24);
-	table = route_table_create(topo);
+	table = route_table_create(topo, ROUTE_SHORTEST);
 	routing.topo = topo;
 	routing.table = table;
 	routing.pins = pins;

@@ -84,7 +84,7 @@ a_cut_link_leaves_its_share_to_the_others(void **state)
 {
 	struct cfg *cfg;
 	struct topo *topo = make_topo(CLOS, &cfg);
-	struct route_table *routes = route_table_create(topo);
+	struct route_table *routes = route_table_create(topo, ROUTE_SHORTEST);
 	uint32_t from = topo_find(topo, "l0"), at = topo_find(topo, "l2"), dst = topo_find(topo, "h2");
 	double share[TOPO_MAX_PORTS] = { 0 };
 	bool withdrawn[64] = { false };
@@ -114,7 +114,7 @@ a_known_loss_lowers_a_share(void **state)
 {
 	struct cfg *cfg;
 	struct topo *topo = make_topo(CLOS, &cfg);
-	struct route_table *routes = route_table_create(topo);
+	struct route_table *routes = route_table_create(topo, ROUTE_SHORTEST);
 	uint32_t from = topo_find(topo, "l0"), at = topo_find(topo, "l2"), dst = topo_find(topo, "h2");
 	double share[TOPO_MAX_PORTS] = { 0 }, again[TOPO_MAX_PORTS] = { 0 }, kept[128];
 
@@ -147,7 +147,7 @@ three_tiers_split_twice(void **state)
 {
 	struct cfg *cfg;
 	struct topo *topo = make_topo(FAT_TREE, &cfg);
-	struct route_table *routes = route_table_create(topo);
+	struct route_table *routes = route_table_create(topo, ROUTE_SHORTEST);
 	uint32_t src = topo->hosts[0], dst = topo->hosts[topo->nhosts - 1];
 	uint32_t from = topo->ports[topo->nodes[src].first_port].peer, edge = topo->ports[topo->nodes[dst].first_port].peer;
 	double share[TOPO_MAX_PORTS] = { 0 }, sum = 0;

@@ -217,7 +217,7 @@ estimates_follow_the_paths(void **state)
 {
 	struct plan *plan = make("collectives = ( { step_bytes = \"360MB\"; } );"
 				 "flows = ( { src = \"1\"; dst = \"3\"; sport = 7; bytes = 1300; } );");
-	struct route_table *table = route_table_create(&star.topo);
+	struct route_table *table = route_table_create(&star.topo, ROUTE_SHORTEST);
 	struct routing routing = { .topo = &star.topo, .table = table, .seed = 1 };
 	struct plan_network network = {
 		.routing = &routing,
@@ -438,7 +438,7 @@ packets_are_predicted(void **state)
 	struct routing routing;
 
 	assert_non_null(plan);
-	table = route_table_create(&star.topo);
+	table = route_table_create(&star.topo, ROUTE_SHORTEST);
 	assert_non_null(table);
 	routing = (struct routing){ .topo = &star.topo, .table = table };
 	assert_int_equal(plan_predict_packets(plan, &routing, &frames, packets), 0);

@@ -25,7 +25,7 @@ static int
 setup(void **state)
 {
 	star_init(&star, 4);
-	table = route_table_create(&star.topo);
+	table = route_table_create(&star.topo, ROUTE_SHORTEST);
 	return table == NULL;
 }
 
