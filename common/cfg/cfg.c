@@ -573,6 +573,56 @@ put_value(struct cfg *cfg, struct cfg_node *node, const char *path, const char *
 	return err_set(err, -EINVAL, "--set %s: more than %d groups within groups", text, CFG_MAX_DEPTH);
 }
 
+/* Of a list of indices, "0-2,5". @return behind the "FIRST-LAST" or "INDEX" that at points to; NULL: it is wrong */
+static const char *
+index_range(const char *at, unsigned long *first, unsigned long *last)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)*at))
+		return NULL;
+	*first = *last = strtoul(at, &end, 10);
+	if (*end == '-') {
+		if (!isdigit((unsigned char)end[1]))
+			return NULL;
+		*last = strtoul(end + 1, &end, 10);
+	}
+	return *last >= *first && *last - *first < CFG_MAX_RANGE && (*end == ',' || *end == ']') ? end : NULL;
+}
+
+/* "[0-2,5]" in a path stands for each of these indices: the value is put at all of them. */
+static int
+put_values(struct cfg *cfg, const char *path, const char *text, struct err *err)
+{
+	const char *open = strchr(path, '[');
+	size_t room = strlen(path) + 24;
+	unsigned long first, last;
+	char *one;
+	int rc = 0;
+
+	while (open != NULL && strpbrk(open, ",-]") != NULL && *strpbrk(open, ",-]") == ']')
+		open = strchr(open + 1, '[');
+	if (open == NULL || strchr(open, ']') == NULL)
+		return put_value(cfg, cfg->root, path, text, err);
+	one = malloc(room);
+	if (one == NULL)
+		return err_set(err, -ENOMEM, "--set: out of memory");
+	for (const char *at = open; rc == 0 && *at != ']';) {
+		at = index_range(at + 1, &first, &last);
+		if (at == NULL) {
+			rc = err_set(err, -EINVAL, "--set %s: the path is made of names and [indices] joined by dots",
+				     text);
+			break;
+		}
+		for (unsigned long i = first; rc == 0 && i <= last; i++) {
+			snprintf(one, room, "%.*s[%lu%s", (int)(open - path), path, i, strchr(at, ']'));
+			rc = put_values(cfg, one, text, err);
+		}
+	}
+	free(one);
+	return rc;
+}
+
 int
 cfg_override(struct cfg *cfg, const char *assignment, struct err *err)
 {
@@ -590,7 +640,7 @@ cfg_override(struct cfg *cfg, const char *assignment, struct err *err)
 		return err_set(err, -ENOMEM, "--set: out of memory");
 	}
 	cfg->overrides++;
-	rc = put_value(cfg, cfg->root, path, assignment, err);
+	rc = put_values(cfg, path, assignment, err);
 	free(path);
 	return rc;
 }

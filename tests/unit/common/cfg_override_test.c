@@ -40,6 +40,8 @@ test_override(void **state)
 	override(cfg, "switch.pfc.ports=5000000000");
 	override(cfg, "flows.[0].bytes=5MB");
 	override(cfg, "flows.[1]={ src = \"x\"; dst = \"y\"; }");
+	override(cfg, "flows.[2-4,5]={ src = \"p\"; dst = \"q\"; }");
+	override(cfg, "flows.[3,1-2].bytes=7MB");
 	override(cfg, "faults.[0].kind=loss");
 	override(cfg, "faults.[0].port=6:2");
 	assert_int_equal(cfg_check(cfg, known, NKNOWN, &err), 0);
@@ -53,9 +55,13 @@ test_override(void **state)
 	assert_int_equal(pfc.ports, 5000000000);
 	assert_int_equal(cfg_bind_list(cfg, &flow_table, NULL, &items, &count, &err), 0);
 	flows = items;
-	assert_int_equal(count, 2);
+	assert_int_equal(count, 6);
 	assert_int_equal(flows[0].size_bytes, 5000000);
 	assert_string_equal(flows[1].src, "x");
+	assert_string_equal(flows[5].src, "p");
+	for (int i = 1; i < 4; i++)
+		assert_int_equal(flows[i].size_bytes, 7000000);
+	assert_int_not_equal(flows[4].size_bytes, 7000000);
 	assert_string_equal(flows[1].where.file, "--set flows.[1]");
 	assert_int_equal(flows[1].where.line, 9);
 	free(items);
@@ -134,6 +140,16 @@ test_override_errors(void **state)
 		"end appends");
 	expect_override_error("flows.[-1].bytes=1",
 			      "--set flows.[-1].bytes=1: the path is made of names and [indices] joined by dots");
+	for (int i = 0; i < 6; i++) {
+		static const char *const wrong[] = { "[0-]", "[0,]", "[,0]", "[1-0]", "[0--1]", "[0-70000]" };
+		char path[64], text[128];
+
+		snprintf(path, sizeof(path), "flows.%s.bytes=1", wrong[i]);
+		snprintf(text, sizeof(text), "--set %s: the path is made of names and [indices] joined by dots", path);
+		expect_override_error(path, text);
+	}
+	expect_override_error("flows.[0,9].bytes=1", "--set flows.[0,9].bytes=1: \"[9]\" leads nowhere in a list: an index "
+						     "counts from 0, one past the end appends");
 	expect_override_error("flows.[].bytes=1",
 			      "--set flows.[].bytes=1: the path is made of names and [indices] joined by dots");
 	expect_override_error("flows.[0x.bytes=1",
