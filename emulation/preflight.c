@@ -23,6 +23,7 @@
 #define CIRCLE_SHOWN 12    /* ports of a circle by name */
 #define IBTA_LEAST_MTU 256 /* path MTUs are its powers of two */
 #define IBTA_MOST_MTU 4096
+#define OPTIONS_MAX 1024 /* of a remedy */
 
 struct preflight_finding *
 preflight_add(struct preflight *c, const char *check, bool inert, const char *fmt, ...)
@@ -48,7 +49,8 @@ preflight_remedy(struct preflight_finding *f, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(option, sizeof(option), fmt, ap);
 	va_end(ap);
-	if (strstr(f->remedy, option) == NULL && used + strlen(option) + 2 <= sizeof(f->remedy))
+	if (strstr(f->remedy, option) == NULL &&
+	    used + strlen(option) + 2 * OPTIONS_MAX < sizeof(f->remedy)) /* and quotes */
 		snprintf(f->remedy + used, sizeof(f->remedy) - used, "%s%s", used != 0 ? " " : "", option);
 }
 
@@ -301,6 +303,7 @@ check_classes(struct preflight *c)
 struct unfit {
 	uint32_t port, flow, count; /* the first, and how many there are; count 0: none */
 	uint32_t *flow_of;          /* [ports] the first flow + 1; 0: fit */
+	uint8_t *classes;           /* [ports] of data whose settings are to be mended there, a bit each; at others, too */
 };
 
 static void
@@ -335,9 +338,25 @@ remedy_group(const struct preflight *c, struct preflight_finding *f, uint32_t po
 				 row->profile_name);
 }
 
-/* PFC for the class, at the port or all that have its setting. */
+/* Classes that are to be mended at a port, and at all that have its settings. */
+static uint8_t
+classes_at(const struct preflight *c, const struct unfit *unfit, uint32_t port)
+{
+	const struct switch_setup *all = &c->sc->switches;
+	char path[CFG_WHERE_PATH], other[CFG_WHERE_PATH];
+	uint8_t classes = 0;
+
+	cfg_where_path(&switch_settings_at(all, c->sc->topo, port)->params.where, path);
+	for (uint32_t p = 0; p < c->sc->topo->nports; p++)
+		if ((unfit->classes[p] & ~classes) != 0 &&
+		    strcmp(cfg_where_path(&switch_settings_at(all, c->sc->topo, p)->params.where, other), path) == 0)
+			classes |= unfit->classes[p];
+	return classes;
+}
+
+/* PFC for the classes, at the port or all that have its setting. */
 static void
-remedy_pfc(const struct preflight *c, struct preflight_finding *f, uint32_t port, uint8_t prio)
+remedy_pfc(const struct preflight *c, struct preflight_finding *f, uint32_t port, uint8_t wanted)
 {
 	const struct switch_settings *settings = switch_settings_at(&c->sc->switches, c->sc->topo, port);
 	char path[CFG_WHERE_PATH], classes[64] = "";
@@ -347,14 +366,16 @@ remedy_pfc(const struct preflight *c, struct preflight_finding *f, uint32_t port
 	cfg_where_path(&settings->pfc.where, path);
 	if (!settings->pfc.enabled)
 		preflight_remedy(f, "--set %.150s.enabled=true", path);
-	if (switch_lossless_classes(&settings->pfc, &lossless, &err) < 0 || (lossless >> prio & 1) == 0) {
+	if (switch_lossless_classes(&settings->pfc, &lossless, &err) < 0 || (wanted & ~lossless) != 0) {
 		for (uint32_t p = 1; p < SWITCH_CLASSES; p++)
-			if (((lossless | 1u << prio) >> p & 1) != 0)
+			if (((lossless | wanted) >> p & 1) != 0)
 				snprintf(classes + strlen(classes), sizeof(classes) - strlen(classes), "%s\"%u\"",
 					 classes[0] != '\0' ? ", " : "", p);
 		preflight_remedy(f, "--set '%.150s.priorities=[ %s ]'", path, classes);
 	}
-	remedy_group(c, f, port, prio);
+	for (uint8_t p = 1; p < SWITCH_CLASSES; p++)
+		if ((wanted >> p & 1) != 0)
+			remedy_group(c, f, port, p);
 }
 
 static void
@@ -371,8 +392,8 @@ report_lossy_port(struct preflight *c, const struct unfit *unfit)
 		c->sc->topo->nodes[flow->src_node].name, c->sc->topo->nodes[flow->dst_node].name, flow->prio,
 		topo_port_name(c->sc->topo, unfit->port, port), preflight_further_ports(unfit->count - 1, more));
 	for (uint32_t p = 0; p < c->sc->topo->nports; p++)
-		if (unfit->flow_of[p] != 0)
-			remedy_pfc(c, f, p, c->sc->plan->flows.flows[unfit->flow_of[p] - 1].prio);
+		if (unfit->classes[p] != 0)
+			remedy_pfc(c, f, p, classes_at(c, unfit, p));
 }
 
 /* @return by how much the frames exceed what a port lets pass */
@@ -408,20 +429,22 @@ report_mtu(struct preflight *c, const struct unfit *unfit)
 	snprintf(f->remedy, sizeof(f->remedy), "--set host.mtu=%u", fits);
 }
 
-/* A port's map, or that of all that have its setting, leads the class into itself; the other rows stay. */
+/* A port's map, or that of all that have its setting, leads the classes into themselves; the other rows stay. */
 static void
-remedy_map(const struct preflight *c, struct preflight_finding *f, uint32_t port, uint8_t prio)
+remedy_map(const struct preflight *c, struct preflight_finding *f, uint32_t port, uint8_t wanted)
 {
+	const struct topo_port *at = &c->sc->topo->ports[port];
 	const struct switch_settings *settings = switch_settings_at(&c->sc->switches, c->sc->topo, port);
 	char path[CFG_WHERE_PATH], rows[128] = "";
 
 	for (uint32_t p = 1; p < SWITCH_CLASSES; p++)
-		if (p != prio && settings->class_of[p] != p)
-			snprintf(rows + strlen(rows), sizeof(rows) - strlen(rows), "\"%u:%u\", ", p * 8,
-				 settings->class_of[p]);
-	if (cfg_has(&settings->params.where, "class_map"))
-		preflight_remedy(f, "--set '%.100s.class_map=[ %.100s\"%u:%u\" ]'",
-				 cfg_where_path(&settings->params.where, path), rows, prio * 8u, prio);
+		if ((wanted >> p & 1) != 0 || settings->class_of[p] != p)
+			snprintf(rows + strlen(rows), sizeof(rows) - strlen(rows), "%s\"%u:%u\"",
+				 rows[0] != '\0' ? ", " : "", p * 8, (wanted >> p & 1) != 0 ? p : settings->class_of[p]);
+	cfg_where_path(&settings->params.where, path);
+	preflight_remedy(f, "--set '%.100s.class_map=[ %s ]'", path[0] != '\0' ? path : "switch", rows);
+	if ((wanted & ~account_configured(c->switches[at->node], at->index)) != 0)
+		remedy_pfc(c, f, port, wanted);
 }
 
 /* @param lost  the class into which it is mapped has no PFC; else the one that it is paused in is another */
@@ -445,13 +468,13 @@ report_map(struct preflight *c, const struct unfit *unfit, bool lost)
 	else
 		f = preflight_add(
 			c, "class-map-differs", false,
-			"data of %s to %s enters %s in class %u by its class_map, and waits in another class in front of "
-			"it: a PAUSE of class %u does not hold it back, and what does not fit is lost%s",
+			"data of %s to %s enters %s in class %u, and waits in another class in front of it, by their class "
+			"maps: a PAUSE of class %u does not hold it back, and what does not fit is lost%s",
 			c->sc->topo->nodes[flow->src_node].name, c->sc->topo->nodes[flow->dst_node].name, port, class,
 			class, preflight_further_ports(unfit->count - 1, more));
 	for (uint32_t p = 0; p < c->sc->topo->nports; p++)
-		if (unfit->flow_of[p] != 0)
-			remedy_map(c, f, p, c->sc->plan->flows.flows[unfit->flow_of[p] - 1].prio);
+		if (unfit->classes[p] != 0)
+			remedy_map(c, f, p, classes_at(c, unfit, p));
 }
 
 enum unfit_kind { UNFIT_LOSSY, UNFIT_MTU, UNFIT_MAP_LOSSY, UNFIT_MAP_DIFFERS, UNFIT_KINDS };
@@ -460,8 +483,11 @@ struct unfits {
 	struct unfit of[UNFIT_KINDS];
 };
 
-/* @param before  the class in which it waits in front of the port */
-static void
+/*
+ * @param before  the class in which it waits in front of the port
+ * @return what is unfit there; UNFIT_KINDS: nothing
+ */
+static enum unfit_kind
 look_at_class(struct unfits *unfits, const struct preflight *c, uint32_t port, uint32_t flow, uint8_t before)
 {
 	const struct topo_port *at = &c->sc->topo->ports[port];
@@ -473,11 +499,33 @@ look_at_class(struct unfits *unfits, const struct preflight *c, uint32_t port, u
 	enum unfit_kind kind = class == prio ? UNFIT_LOSSY : UNFIT_MAP_LOSSY;
 
 	if (switch_lossless_classes(&c->sc->switches.all.pfc, &lossless, &err) < 0 || (lossless >> prio & 1) == 0)
-		return;
-	if ((configured >> class & 1) == 0)
-		note_unfit(&unfits->of[kind], port, flow);
-	else if (class != before)
-		note_unfit(&unfits->of[UNFIT_MAP_DIFFERS], port, flow);
+		return UNFIT_KINDS;
+	if ((configured >> class & 1) != 0)
+		kind = class != before ? UNFIT_MAP_DIFFERS : UNFIT_KINDS;
+	if (kind == UNFIT_KINDS)
+		return kind;
+	note_unfit(&unfits->of[kind], port, flow);
+	if (kind == UNFIT_LOSSY)
+		unfits->of[kind].classes[port] |= (uint8_t)(1u << prio);
+	return kind;
+}
+
+/*
+ * Where a map leads a flow astray, all maps on its path have to lead it into its own class: one that is mended alone
+ * differs from the next.
+ */
+static void
+mend_maps(struct unfit *unfit, const struct preflight *c, const struct route_path *path, uint32_t flow)
+{
+	const struct flow *of = &c->sc->plan->flows.flows[flow];
+
+	for (uint32_t h = 0; h < path->hops; h++) {
+		uint32_t ingress = c->sc->topo->ports[path->ports[h]].peer_port;
+		const struct topo_port *at = &c->sc->topo->ports[ingress];
+
+		if (c->switches[at->node] != NULL && switch_class_of(c->switches[at->node], at->index, of) != of->prio)
+			unfit->classes[ingress] |= (uint8_t)(1u << of->prio);
+	}
 }
 
 static void
@@ -495,6 +543,7 @@ static void
 follow(struct unfits *unfits, const struct preflight *c, const struct route_path *path, uint32_t flow)
 {
 	uint8_t class = c->sc->plan->flows.flows[flow].prio;
+	bool is_unfit[UNFIT_KINDS + 1] = { false };
 
 	for (uint32_t h = 0; h < path->hops; h++) {
 		uint32_t ingress = c->sc->topo->ports[path->ports[h]].peer_port;
@@ -504,9 +553,13 @@ follow(struct unfits *unfits, const struct preflight *c, const struct route_path
 		look_at_mtu(unfits, c, ingress, flow);
 		if (sw == NULL)
 			continue;
-		look_at_class(unfits, c, ingress, flow, class);
+		is_unfit[look_at_class(unfits, c, ingress, flow, class)] = true;
 		class = switch_class_of(sw, c->sc->topo->ports[ingress].index, &c->sc->plan->flows.flows[flow]);
 	}
+	if (is_unfit[UNFIT_MAP_LOSSY])
+		mend_maps(&unfits->of[UNFIT_MAP_LOSSY], c, path, flow);
+	if (is_unfit[UNFIT_MAP_DIFFERS])
+		mend_maps(&unfits->of[UNFIT_MAP_DIFFERS], c, path, flow);
 }
 
 static int
@@ -518,7 +571,8 @@ check_ports(struct preflight *c)
 
 	for (uint32_t k = 0; k < UNFIT_KINDS; k++) {
 		unfits.of[k].flow_of = calloc(sc->topo->nports + 1u, sizeof(uint32_t));
-		ret = unfits.of[k].flow_of != NULL ? ret : -ENOMEM;
+		unfits.of[k].classes = calloc(sc->topo->nports + 1u, 1);
+		ret = unfits.of[k].flow_of != NULL && unfits.of[k].classes != NULL ? ret : -ENOMEM;
 	}
 	for (uint32_t f = 0; ret == 0 && (sc->switches.nown != 0 || sc->switches.maps_classes) && f < sc->plan->flows.count;
 	     f++) {
@@ -535,15 +589,64 @@ check_ports(struct preflight *c)
 		report_map(c, &unfits.of[UNFIT_MAP_LOSSY], true);
 	if (unfits.of[UNFIT_MAP_DIFFERS].count != 0)
 		report_map(c, &unfits.of[UNFIT_MAP_DIFFERS], false);
-	for (uint32_t k = 0; k < UNFIT_KINDS; k++)
+	for (uint32_t k = 0; k < UNFIT_KINDS; k++) {
 		free(unfits.of[k].flow_of);
+		free(unfits.of[k].classes);
+	}
 	return ret;
 }
 
 /* Circles of buffers that wait for each other. */
 
+/*
+ * Of the paths that packets may take.
+ * @param routes  of flows that have no pin. @param pins  whether pinned flows have theirs
+ * @param ports   [CIRCLE_SHOWN] out: see dependencies_circle()
+ * @return how many buffers a circle has; 0: there is none; -ENOMEM
+ */
+static int
+circle_of(const struct scenario *sc, const struct route_table *routes, bool pins, uint32_t *ports)
+{
+	struct dependencies *d = dependencies_create(sc->topo);
+	int ret = d != NULL ? dependencies_add_routes(d, routes) : -ENOMEM;
+
+	for (uint32_t f = 0; ret == 0 && pins && sc->pins != NULL && f < sc->plan->flows.count; f++) {
+		struct route_path path;
+
+		if (sc->pins->of[f] != NULL && scenario_path(sc, f, false, &path) == 0)
+			dependencies_add_path(d, &path);
+	}
+	if (ret == 0)
+		ret = dependencies_circle(d, ports, CIRCLE_SHOWN);
+	dependencies_destroy(d);
+	return ret;
+}
+
+/* Other routes, if these have a circle; no pins, if there is one with theirs. @return 0 or -ENOMEM */
+static int
+remedy_circle(struct preflight_finding *f, const struct scenario *sc)
+{
+	struct route_table *up_down = route_table_create(sc->topo, ROUTE_UP_DOWN);
+	const struct route_table *routes = sc->routes;
+	uint32_t ports[CIRCLE_SHOWN];
+	int ret = up_down != NULL ? route_table_update(up_down, sc->withdrawn) : -ENOMEM;
+
+	if (ret == 0)
+		ret = circle_of(sc, routes, false, ports);
+	if (ret > 0) {
+		preflight_remedy(f, "--set routing.kind=up-down");
+		routes = up_down;
+	}
+	if (ret >= 0)
+		ret = circle_of(sc, routes, true, ports);
+	if (ret > 0)
+		preflight_remedy(f, "--set 'paths=()'");
+	route_table_destroy(up_down);
+	return ret < 0 ? ret : 0;
+}
+
 /* @param ports  [count] of which those that fit are there */
-static void
+static int
 report_circle(struct preflight *c, const uint32_t *ports, int count)
 {
 	char text[512] = "", name[64];
@@ -553,37 +656,25 @@ report_circle(struct preflight *c, const uint32_t *ports, int count)
 			 topo_port_name(c->sc->topo, ports[i], name));
 	snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s",
 		 count > CIRCLE_SHOWN ? " -> ..." : " -> the first");
-	preflight_add(c, "buffer-circle", false,
-		      "routes lead packets around a circle of %d buffers, each of which waits for the next: PFC may stop "
-		      "them for "
-		      "good (%s): let every path go up and then down, by other routes or \"paths\"",
-		      count, text);
+	return remedy_circle(
+		preflight_add(c, "buffer-circle", false,
+			      "routes lead packets around a circle of %d buffers, each of which waits for the next: PFC "
+			      "may stop them for good (%s): let every path go up and then down, by other routes or "
+			      "\"paths\"",
+			      count, text),
+		c->sc);
 }
 
 static int
 check_circles(struct preflight *c)
 {
-	const struct scenario *sc = c->sc;
-	struct dependencies *d;
 	uint32_t ports[CIRCLE_SHOWN];
 	int ret;
 
-	if (!sc->switches.all.pfc.enabled)
+	if (!c->sc->switches.all.pfc.enabled)
 		return 0;
-	d = dependencies_create(sc->topo);
-	ret = d != NULL ? dependencies_add_routes(d, sc->routes) : -ENOMEM;
-	for (uint32_t f = 0; ret == 0 && f < sc->plan->flows.count; f++) {
-		struct route_path path;
-
-		if (scenario_path(sc, f, false, &path) == 0)
-			dependencies_add_path(d, &path);
-	}
-	if (ret == 0)
-		ret = dependencies_circle(d, ports, CIRCLE_SHOWN);
-	if (ret > 0)
-		report_circle(c, ports, ret);
-	dependencies_destroy(d);
-	return ret < 0 ? ret : 0;
+	ret = circle_of(c->sc, c->sc->routes, true, ports);
+	return ret > 0 ? report_circle(c, ports, ret) : ret;
 }
 
 /* Switches whose hosts can send more than leaves them. */
@@ -609,6 +700,42 @@ sides_of(const struct topo *topo, uint32_t node)
 		}
 	}
 	return sides;
+}
+
+/* A cable between switches as the list of links has it, with a rate. */
+static void
+remedy_link(const struct topo *topo, struct preflight_finding *f, uint32_t link, uint64_t rate_bps)
+{
+	const struct topo_port *a = &topo->ports[topo->links[link].port[0]];
+	char rate[32];
+
+	rate_bps = max_u64(rate_bps, a->rate_bps);
+	preflight_remedy(f, "--set 'topology.links.[%u]=\"%s %s %s %" PRIu64 "ps\"'", link, topo->nodes[a->node].name,
+			 topo->nodes[a->peer].name,
+			 units_format_rate((rate_bps + 999999) / 1000000 * 1000000, rate, sizeof(rate)), a->delay_ps);
+}
+
+/* Links written out one by one: those to other switches carry what the hosts of both ends can send, in equal parts. */
+static void
+remedy_links(const struct preflight *c, struct preflight_finding *f)
+{
+	const struct topo *topo = c->sc->topo;
+
+	for (uint32_t l = 0; l < topo->nlinks; l++) {
+		const struct topo_port *a = &topo->ports[topo->links[l].port[0]];
+		uint64_t needed_bps = 0;
+
+		if (topo->nodes[a->node].kind != TOPO_SWITCH || topo->nodes[a->peer].kind != TOPO_SWITCH)
+			continue;
+		for (int end = 0; end < 2; end++) {
+			struct sides sides = sides_of(topo, end == 0 ? a->node : a->peer);
+
+			if (sides.hosts_bps > sides.others_bps)
+				needed_bps = max_u64(needed_bps, (sides.hosts_bps + sides.others - 1) / sides.others);
+		}
+		if (needed_bps > a->rate_bps)
+			remedy_link(topo, f, l, needed_bps);
+	}
 }
 
 static int
@@ -641,7 +768,9 @@ check_oversubscription(struct preflight *c)
 		(double)most.hosts_bps / (double)most.others_bps, topo->nodes[worst].name, count,
 		units_format_rate(most.hosts_bps, hosts, sizeof(hosts)),
 		units_format_rate(most.others_bps, others, sizeof(others)));
-	if (cfg_has(&where, "oversubscription") && !cfg_has(&where, "uplink_rate"))
+	if (cfg_has(&where, "links"))
+		remedy_links(c, f);
+	else if (cfg_has(&where, "oversubscription") && !cfg_has(&where, "uplink_rate"))
 		snprintf(f->remedy, sizeof(f->remedy), "--set topology.oversubscription=1.0");
 	else if (cfg_has(&where, "spines"))
 		snprintf(f->remedy, sizeof(f->remedy), "--set topology.uplink_rate=%s%s",
@@ -702,6 +831,116 @@ check_cnps(struct preflight *c)
 	return 0;
 }
 
+/* Remedies as they are typed: one option for places that differ in an index alone, and quotes where a shell needs them. */
+
+#define OPTION "--set "
+
+/* "PATH[INDEX]REST", without quotes; where there is no index, all of it is the path. */
+struct option {
+	char *path, *rest;
+	unsigned long index;
+};
+
+static int
+compare_indices(const void *a, const void *b)
+{
+	const struct option *x = a, *y = b;
+
+	return (x->index > y->index) - (x->index < y->index);
+}
+
+/* Takes an option apart in place. */
+static void
+read_option(char *text, struct option *option)
+{
+	size_t length = strlen(text);
+	char *open, *end;
+
+	if (text[0] == '\'' && length > 1 && text[length - 1] == '\'') {
+		text[length - 1] = '\0';
+		text++;
+	}
+	*option = (struct option){ .path = text, .rest = "" };
+	open = strchr(text, '[');
+	if (open == NULL || open > strchr(text, '='))
+		return;
+	option->index = strtoul(open + 1, &end, 10);
+	*open = '\0';
+	option->rest = end; /* "]..." */
+}
+
+/* Moves those behind the first that differ from it in their index alone next to it. @return how many are alike */
+static size_t
+gather(struct option *options, size_t count)
+{
+	size_t n = 1;
+
+	for (size_t i = 1; i < count; i++) {
+		struct option found = options[i];
+
+		if (strcmp(found.path, options[0].path) != 0 || strcmp(found.rest, options[0].rest) != 0)
+			continue;
+		memmove(&options[n + 1], &options[n], (i - n) * sizeof(*options));
+		options[n++] = found;
+	}
+	qsort(options, n, sizeof(*options), compare_indices);
+	return n;
+}
+
+/* @return characters that were written, as snprintf() */
+static int
+write_option(const struct option *options, size_t count, char *to, size_t room)
+{
+	char indices[8 * OPTIONS_MAX] = "";
+	bool plain = options[0].rest[0] == '\0' &&
+		     strspn(options[0].path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:=/") ==
+			     strlen(options[0].path);
+
+	for (size_t i = 0, n; i < count && options[0].rest[0] != '\0'; i += n) {
+		n = 1;
+		while (i + n < count && options[i + n].index <= options[i + n - 1].index + 1)
+			n++;
+		snprintf(indices + strlen(indices), sizeof(indices) - strlen(indices),
+			 options[i + n - 1].index == options[i].index ? "%s%lu" : "%s%lu-%lu", i != 0 ? "," : "[",
+			 options[i].index, options[i + n - 1].index);
+	}
+	return snprintf(to, room, OPTION "%s%s%s%s%s", plain ? "" : "'", options[0].path, indices, options[0].rest,
+			plain ? "" : "'");
+}
+
+static int
+gather_remedy(struct preflight_finding *f)
+{
+	struct option *options = calloc(OPTIONS_MAX, sizeof(*options));
+	char *text = strdup(f->remedy), *rest = text, *next;
+	size_t count = 0, used = 0;
+
+	if (options == NULL || text == NULL) {
+		free(options);
+		free(text);
+		return -ENOMEM;
+	}
+	f->remedy[0] = '\0';
+	while (rest != NULL && strncmp(rest, OPTION, strlen(OPTION)) == 0 && count < OPTIONS_MAX) {
+		rest += strlen(OPTION);
+		next = strstr(rest, " " OPTION);
+		if (next != NULL)
+			*next++ = '\0';
+		read_option(rest, &options[count++]);
+		rest = next;
+	}
+	for (size_t i = 0, n; i < count; i += n) {
+		n = gather(&options[i], count - i);
+		if (i != 0 && used + 1 < sizeof(f->remedy))
+			used += (size_t)snprintf(f->remedy + used, sizeof(f->remedy) - used, " ");
+		used += (size_t)write_option(&options[i], n, f->remedy + used, sizeof(f->remedy) - used);
+		assert(used < sizeof(f->remedy)); /* they are no longer than before, but for quotes */
+	}
+	free(options);
+	free(text);
+	return 0;
+}
+
 static int (*const checks[])(struct preflight *c) = {
 	preflight_ecn,      preflight_headroom, preflight_buffer, preflight_pools,        check_timer,
 	check_classes,      check_ports,        check_circles,    check_oversubscription, check_watchdog,
@@ -747,6 +986,8 @@ preflight(const struct emulation *emulation, struct preflight_finding *findings)
 
 	for (size_t i = 0; ret == 0 && i < ARRAY_LEN(checks); i++)
 		ret = checks[i](&c);
+	for (int i = 0; ret == 0 && i < c.count; i++)
+		ret = gather_remedy(&findings[i]);
 	release_switches(emulation, c.switches);
 	return ret < 0 ? ret : c.count;
 }

@@ -20,7 +20,7 @@ struct preflight_finding {
 	bool inert;        /* something that is configured cannot act in this run: its start warns of it */
 	bool unmarked;     /* and so no packet will be marked, or because no port has more than it sends */
 	char text[640];
-	char remedy[2048]; /* options of the command line, for all places if they fit; "": none */
+	char remedy[16384]; /* options of the command line, for all places if they fit; "": none */
 };
 
 #define PREFLIGHT_FINDINGS 32 /* of one configuration; a check groups ports, and makes a few at the most */

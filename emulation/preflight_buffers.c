@@ -448,6 +448,23 @@ weigh_watchdogs(struct hasty *all, const struct preflight *c, uint32_t egress, c
 	}
 }
 
+/* @return whether the flows fill any port */
+static bool
+weigh_all_watchdogs(struct hasty *all, const struct preflight *c, const struct load *loads)
+{
+	const struct topo *topo = c->sc->topo;
+	bool fill = false;
+
+	for (uint32_t p = 0; p < topo->nports; p++) {
+		uint32_t busy = c->switches[topo->ports[p].node] != NULL ? crowd(topo, p, loads[p].busy) : 0;
+
+		fill |= busy != 0;
+		if (busy != 0)
+			weigh_watchdogs(all, c, p, loads[p].busy, busy);
+	}
+	return fill;
+}
+
 int
 preflight_watchdog(struct preflight *c)
 {
@@ -466,11 +483,9 @@ preflight_watchdog(struct preflight *c)
 	loads = find_loads(c->sc);
 	if (loads == NULL)
 		return -ENOMEM;
-	for (uint32_t p = 0; p < topo->nports; p++) {
-		uint32_t busy = c->switches[topo->ports[p].node] != NULL ? crowd(topo, p, loads[p].busy) : 0;
-
-		if (busy != 0)
-			weigh_watchdogs(&all, c, p, loads[p].busy, busy);
+	if (!weigh_all_watchdogs(&all, c, loads)) {
+		add_all(loads, topo, MANY_FLOWS); /* as if others filled the ports */
+		weigh_all_watchdogs(&all, c, loads);
 	}
 	free(loads);
 	if (all.count == 0)

@@ -24,6 +24,18 @@
 	"delay = \"1us\"; links = ( \"a s\", \"b s\", \"c s\" ); };\n"                                                     \
 	"flows = ( { src = \"a\"; dst = \"c\"; sport = 20001; bytes = \"1MB\"; }, { src = \"b\"; dst = \"c\"; "            \
 	"sport = 20002; bytes = \"1MB\"; } );\n"
+/* Likewise, in two classes. */
+#define TWO_CLASSES                                                                                                        \
+	"topology = { kind = \"explicit\"; hosts = [ \"a\", \"b\", \"c\" ]; switches = [ \"s\" ]; rate = \"100Gbps\"; "    \
+	"delay = \"1us\"; links = ( \"a s\", \"b s\", \"c s\" ); };\n"                                                     \
+	"flows = ( { src = \"a\"; dst = \"c\"; sport = 20001; bytes = \"1MB\"; }, { src = \"b\"; dst = \"c\"; "            \
+	"sport = 20002; bytes = \"1MB\"; prio = 4; } );\n"
+/* Two switches in a row, two hosts at each; all send to the last. */
+#define TWO_SWITCHES                                                                                                       \
+	"topology = { kind = \"explicit\"; hosts = [ \"a\", \"b\", \"c\", \"d\" ]; switches = [ \"s\", \"t\" ]; rate = "   \
+	"\"100Gbps\"; delay = \"1us\"; links = ( \"a s\", \"b s\", \"s t 150Gbps\", \"c t\", \"d t\" ); };\n"              \
+	"flows = ( { src = \"a\"; dst = \"d\"; sport = 20001; bytes = \"1MB\"; }, { src = \"b\"; dst = \"d\"; sport "      \
+	"= 20002; bytes = \"1MB\"; }, { src = \"c\"; dst = \"d\"; sport = 20003; bytes = \"1MB\"; } );\n"
 #define WITHOUT_WINDOW TWO_TO_ONE "host = { window = \"none\"; };\n"
 #define NS3 "--set switch.profile=ns3 --set host.profile=ns3 "
 #define ONE                                                                                                                \
@@ -40,7 +52,7 @@ struct found {
 static void
 look(const char *text, const char *sets, struct found *found)
 {
-	char path[] = "/tmp/preflight-XXXXXX", words[4096], *rest = words, *word;
+	char path[] = "/tmp/preflight-XXXXXX", words[20480], *rest = words, *word;
 	struct scenario_options options = { .path = path };
 	const struct emulation_options how = { .lcores = 1, .phase = EMULATION_RUN, .services = run_services };
 	struct err err = { "" };
@@ -87,7 +99,7 @@ expect(const char *text, const char *sets, const char *check, bool inert, const 
 {
 	struct found found, again;
 	const struct preflight_finding *f;
-	char both[4096];
+	char both[20480];
 
 	look(text, sets, &found);
 	f = of(&found, check);
@@ -113,6 +125,23 @@ expect_remedy(const char *text, const char *sets, const char *check, const char 
 	expect(text, sets, check, false, "");
 	look(text, sets, &found);
 	assert_string_equal(of(&found, check)->remedy, remedy);
+}
+
+/* All remedies together leave no finding. */
+static void
+expect_mended(const char *text, const char *sets)
+{
+	struct found found;
+	char all[20480];
+
+	look(text, sets, &found);
+	assert_int_not_equal(found.count, 0);
+	snprintf(all, sizeof(all), "%s", sets);
+	for (int i = 0; i < found.count; i++)
+		snprintf(all + strlen(all), sizeof(all) - strlen(all), " %s", found.findings[i].remedy);
+	look(text, all, &found);
+	if (found.count != 0)
+		fail_msg("%s leave %s: %s", all, found.findings[0].check, found.findings[0].text);
 }
 
 static void
@@ -198,7 +227,7 @@ ecn_that_is_off(void **state)
 	       "class 3 is off. One is s:3");
 	expect(one_port, "", "ecn-off", true, "is off. One is s:3");
 	look(one_port, "", &found);
-	assert_string_equal(found.findings[0].remedy, "--set ports.[0].ecn.enabled=true");
+	assert_string_equal(found.findings[0].remedy, "--set 'ports.[0].ecn.enabled=true'");
 	expect_none(TWO_TO_ONE, "--set switch.ecn.enabled=false --set host.cc=swift");
 	expect(TWO_TO_ONE
 	       "switch = { ecn = { enabled = false; scales = false; }; };\nswitches = ( { names = [ \"s\" ]; buffer = "
@@ -248,7 +277,7 @@ a_switch_of_its_own_has_its_own_remedy(void **state)
 	(void)state;
 	expect(two, "", "ecn-behind-pfc", false, "at 1 of the 2 ports that several ingresses fill");
 	look(two, "", &found);
-	assert_non_null(strstr(of(&found, "ecn-behind-pfc")->remedy, "--set switches.[0].buffer="));
+	assert_non_null(strstr(of(&found, "ecn-behind-pfc")->remedy, "--set 'switches.[0].buffer="));
 }
 
 /* Two cables of 400 us: 3 x 100 Gbps x 400 us, 15 MB each, and a short one. */
@@ -323,6 +352,11 @@ a_watchdog_too_fast(void **state)
 	       "takes a pause of 7us for a storm, and one lasts 7.70592us when 3 ingresses fill a port of its peer");
 	expect_none(text, "--set switch.watchdog.enabled=true --set switch.watchdog.detection_time=8us");
 	expect_none(text, "--set switch.watchdog.detection_time=7us");
+	/* Where no flows fill a port, as if all other ports did. */
+	expect(text,
+	       "--set 'flows=( { src = \"h0\"; dst = \"h8\"; sport = 1; bytes = \"8MB\"; } )' --set "
+	       "switch.watchdog.enabled=true --set switch.watchdog.detection_time=7us",
+	       "watchdog-short", false, "takes a pause of 7us for a storm");
 	expect_none(TWO_TO_ONE, "--set switch.watchdog.enabled=true --set switch.watchdog.detection_time=1us");
 }
 
@@ -351,11 +385,43 @@ class_maps_that_lead_astray(void **state)
 	       "--set 'switch.pfc.priorities=[ \"3\", \"4\" ]' --set 'ports.[0].names=[ \"s:2\" ]' --set "
 	       "'ports.[0].class_map=[ \"24:4\" ]'",
 	       "class-map-differs", false,
-	       "data of b to c enters s:2 in class 4 by its class_map, and waits in another class in front of it: a PAUSE "
-	       "of "
-	       "class 4 does not hold it back");
+	       "data of b to c enters s:2 in class 4, and waits in another class in front of it, by their class maps: a "
+	       "PAUSE "
+	       "of class 4 does not hold it back");
 	expect_none(TWO_TO_ONE, "--set 'switch.class_map=[ \"24:3\", \"40:4\" ]'");
+	/* Of a port that has the map of all switches, and another setting of its own. */
+	expect_remedy(TWO_TO_ONE,
+		      "--set 'switch.class_map=[ \"24:1\" ]' --set 'ports.[0].names=[ \"s:1\" ]' --set ports.[0].mtu=9000 "
+		      "--set 'ports.[1].names=[ \"s:2\" ]' --set 'ports.[1].class_map=[]'",
+		      "class-map-lossy", "--set 'ports.[0].class_map=[ \"24:3\" ]'");
+	/* Of switches on the way: what is mended there no longer differs from the next. */
+	expect_mended(TWO_SWITCHES, "--set 'switches.[0].names=[ \"s\" ]' --set 'switches.[0].class_map=[ \"24:2\" ]'");
+	expect_mended(TWO_SWITCHES, "--set 'switch.pfc.priorities=[ \"3\", \"4\" ]' --set 'switch.class_map=[ \"24:4\" ]'");
+	/* Of flows in several classes: one row each, in one map. */
+	expect_remedy(TWO_CLASSES,
+		      "--set 'switch.pfc.priorities=[ \"3\", \"4\" ]' --set 'switch.class_map=[ \"24:1\", \"32:2\", "
+		      "\"40:2\" ]'",
+		      "class-map-lossy", "--set 'switch.class_map=[ \"24:3\", \"32:4\", \"40:2\" ]'");
+	expect_remedy(TWO_CLASSES,
+		      "--set 'switch.pfc.priorities=[ \"3\", \"4\" ]' --set 'ports.[0].names=[ \"s:1\", \"s:2\" ]' "
+		      "--set 'ports.[0].pfc.priorities=[ \"5\" ]'",
+		      "lossy-port", "--set 'ports.[0].pfc.priorities=[ \"3\", \"4\", \"5\" ]'");
+	/* Of a switch where the class itself has no PFC: its map alone would exchange one warning for another. */
+	expect_mended(TWO_TO_ONE, "--set 'switches.[0].names=[ \"s\" ]' --set 'switches.[0].class_map=[ \"24:1\" ]' --set "
+				  "'switches.[0].pfc.priorities=[ \"4\" ]'");
 }
+
+/* Four flows, each down and up again: s0 l1 s1 l2, and back to s0. */
+#define PINNED(kind)                                                                                                       \
+	"topology = { kind = \"" kind "; };\npaths = ( { src = \"h0\"; dst = \"h2\"; data = [ \"l0:2\", \"s0:2\", "        \
+	"\"l1:3\", \"s1:3\", \"l2:1\" ]; }, { src "                                                                        \
+	"= \"h2\"; dst = \"h0\"; data = [ \"l2:3\", \"s1:2\", \"l1:2\", \"s0:1\", \"l0:1\" ]; }, { src = \"h1\"; dst = "   \
+	"\"h0\"; data = [ \"l1:2\", \"s0:3\", \"l2:3\", \"s1:1\", \"l0:1\" ]; }, { src = \"h0\"; dst = \"h1\"; data = [ "  \
+	"\"l0:3\", \"s1:3\", \"l2:2\", \"s0:2\", \"l1:1\" ]; } );\nflows = ( { src = \"h0\"; dst = \"h2\"; sport = "       \
+	"20001; bytes = \"1MB\"; }, { src = \"h2\"; dst = \"h0\"; sport = 20001; bytes = \"1MB\"; }, { src = \"h1\"; "     \
+	"dst = \"h0\"; sport = 20001; bytes = \"1MB\"; }, { src = \"h0\"; dst = \"h1\"; sport = 20001; bytes = \"1MB\"; "  \
+	"} "                                                                                                               \
+	");\n"
 
 static void
 buffers_in_a_circle(void **state)
@@ -366,6 +432,21 @@ buffers_in_a_circle(void **state)
 	       "\"v "
 	       "w\", \"w s\" ); };\nflows = ( { src = \"a\"; dst = \"c\"; sport = 20001; bytes = \"1MB\"; } );\n",
 	       "", "buffer-circle", false, "a circle of 5 buffers");
+	/* Equal-cost paths that cut links leave go down and up again. */
+	expect_remedy(
+		"topology = { kind = \"leaf-spine\"; leaves = 4; spines = 2; hosts_per_leaf = 1; };\nflows = ( { src = "
+		"\"h0\"; dst = \"h3\"; sport = 20001; bytes = \"1MB\"; } );\nfaults = ( { kind = \"link-down\"; port = "
+		"\"l0:2\"; known = true; }, { kind = \"link-down\"; port = \"l3:3\"; known = true; } );\n",
+		"", "buffer-circle", "--set routing.kind=up-down");
+	/* Pins that do. */
+	expect_remedy(PINNED("leaf-spine\"; leaves = 3; spines = 2; hosts_per_leaf = 1"), "", "buffer-circle",
+		      "--set 'paths=()'");
+	/* Both: in a ring of leaves, too. */
+	expect_remedy(
+		PINNED("explicit\"; hosts = [ \"h0\", \"h1\", \"h2\", \"h3\" ]; switches = [ \"l0\", \"l1\", \"l2\", "
+		       "\"s0\", \"s1\", \"t\" ]; links = ( \"h0 l0\", \"l0 s0\", \"l0 s1\", \"h1 l1\", \"l1 s0\", "
+		       "\"l1 s1\", \"h2 l2\", \"l2 s0\", \"l2 s1\", \"l0 l1\", \"l1 l2\", \"l2 t\", \"t l0\", \"h3 t\" )"),
+		"", "buffer-circle", "--set routing.kind=up-down --set 'paths=()'");
 }
 
 #define LEAVES(more)                                                                                                       \
@@ -385,6 +466,8 @@ more_hosts_than_uplinks(void **state)
 	expect_remedy(LEAVES(""), "", "oversubscription", "--set topology.uplink_rate=200Gbps");
 	expect_remedy(LEAVES("oversubscription = 2.0;"), "", "oversubscription", "--set topology.oversubscription=1.0");
 	expect_none(LEAVES("uplink_rate = \"200Gbps\";"), "--set host.cc=none");
+	/* Links that are written out one by one. */
+	expect_remedy(TWO_SWITCHES, "", "oversubscription", "--set 'topology.links.[2]=\"s t 200Gbps 1000000ps\"'");
 }
 
 #define POOLS(pool, profile, more)                                                                                         \
@@ -422,12 +505,6 @@ pools_and_profiles(void **state)
 		    "");
 }
 
-/* Two switches in a row, two hosts at each; all send to the last. */
-#define TWO_SWITCHES                                                                                                       \
-	"topology = { kind = \"explicit\"; hosts = [ \"a\", \"b\", \"c\", \"d\" ]; switches = [ \"s\", \"t\" ]; rate = "   \
-	"\"100Gbps\"; delay = \"1us\"; links = ( \"a s\", \"b s\", \"s t 150Gbps\", \"c t\", \"d t\" ); };\n"              \
-	"flows = ( { src = \"a\"; dst = \"d\"; sport = 20001; bytes = \"1MB\"; }, { src = \"b\"; dst = \"d\"; sport "      \
-	"= 20002; bytes = \"1MB\"; }, { src = \"c\"; dst = \"d\"; sport = 20003; bytes = \"1MB\"; } );\n"
 #define OWN_POOLS(name, size, shared, xoff)                                                                                \
 	"{ names = [ \"" name "\" ]; buffer = " size "; buffer_pool = ( { name = \"l\"; type = \"ingress\"; size = " size  \
 	"; xoff = " shared "; } ); buffer_profile = ( { name = \"p\"; pool = \"l\"; xoff = " xoff                          \
@@ -460,6 +537,29 @@ remedies_are_for_all_places(void **state)
 	       "mtu-short", false, "so it is at 1 more port");
 	expect(TWO_SWITCHES, "--set 'switch.pfc.headrooms=[ \"100Gbps 300m 30000\", \"200Gbps 300m 40000\" ]'",
 	       "headroom-short", false, "so it is at");
+}
+
+/* Places that differ in their number alone are one option, however many they are. */
+static void
+a_remedy_of_many_places_fits(void **state)
+{
+	char text[65536] =
+		"topology = { kind = \"leaf-spine\"; leaves = 90; spines = 4; hosts_per_leaf = 1; };\ncollectives = ( { "
+		"op = \"allgather\"; algorithm = \"ring\"; bytes = \"9MB\"; } );\nswitches = ( ";
+
+	(void)state;
+	for (int i = 0; i < 90; i++) {
+		size_t used = strlen(text);
+
+		snprintf(text + used, sizeof(text) - used, "%s{ names = [ \"l%d\" ]; class_map = [ \"24:1\" ]; }",
+			 i != 0 ? ", " : "", i);
+	}
+	strcat(text, " );\n");
+	expect_remedy(text, "", "class-map-lossy", "--set 'switches.[0-89].class_map=[ \"24:3\" ]'");
+	expect_remedy(text, "--set 'switches.[7].class_map=[]' --set 'switches.[2,88].class_map=[ \"24:2\", \"40:4\" ]'",
+		      "class-map-lossy",
+		      "--set 'switches.[0-1,3-6,8-87,89].class_map=[ \"24:3\" ]' --set 'switches.[2,88].class_map=[ "
+		      "\"24:3\", \"40:4\" ]'");
 }
 
 /* A group of the class has to be there, too: as at another port. */
@@ -525,6 +625,7 @@ UNIT_TEST(preflight)
 		cmocka_unit_test(ecn_behind_windows),
 		cmocka_unit_test(ecn_behind_drops),
 		cmocka_unit_test(remedies_are_for_all_places),
+		cmocka_unit_test(a_remedy_of_many_places_fits),
 		cmocka_unit_test(a_port_without_a_group),
 		cmocka_unit_test(pools_and_profiles),
 		cmocka_unit_test(nothing_to_mark),
