@@ -771,11 +771,13 @@ read_watchdog(const struct reader *r, const struct entry *entry)
 	ret = ret >= 0 ? number(r, entry, "restoration_time", 1000000, &restoration) : ret;
 	if (ret < 0)
 		return ret;
+	if (detection == 0)
+		return fail(r, entry, "detection_time", "found 0; milliseconds from 1 on would be right");
 	if (action[0] != '\0' && strcmp(action, "drop") != 0 && strcmp(action, "forward") != 0 &&
 	    strcmp(action, "alert") != 0)
 		return fail(r, entry, "action", "found \"%s\"; \"drop\", \"forward\" or \"alert\" would be right", action);
 	snprintf(watchdog.action, sizeof(watchdog.action), "%.7s", action[0] != '\0' ? action : "drop");
-	watchdog.detection_ms = (uint32_t)max_u64(detection, 1);
+	watchdog.detection_ms = (uint32_t)detection;
 	watchdog.restoration_ms = (uint32_t)max_u64(restoration, 1);
 	port->settings.watchdog = watchdog;
 	return 0;

@@ -420,6 +420,8 @@ static const struct {
 	  "is in queue 9; 0 to 7 would be right" },
 	{ "{" PORTS "\"WRED_PROFILE\": {\"w\": {\"ecn\": \"a\\\"b\"}}}", "printable characters without quotes" },
 	{ "{" PORTS "\"PFC_WD\": {\"Ethernet8\": {\"detection_time\": \"x\"}}}", "detection_time: found \"x\"; 0 to" },
+	{ "{" PORTS "\"PFC_WD\": {\"Ethernet8\": {\"detection_time\": \"0\"}}}",
+	  "PFC_WD.Ethernet8.detection_time: found 0; milliseconds from 1 on would be right" },
 	{ "{" PORTS "\"WRED_PROFILE\": {\"w\": {\"ecn\": \"ecn_all\", \"green_min_threshold\": \"x\"}}}",
 	  "green_min_threshold: found \"x\"; 0 to" },
 	{ "{" PORTS "\"SCHEDULER\": {\"s\": {\"weight\": 256}}, \"QUEUE\": {\"Ethernet8|3\": {\"scheduler\": \"s\"}}}",
