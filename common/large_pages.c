@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #define PAGE_BYTES (2UL << 20)
 /*
@@ -42,4 +43,15 @@ large_pages_reserve(size_t bytes)
 	}
 	for (size_t i = 0; i < count; i++)
 		free(blocks[i]);
+}
+
+void *
+large_pages_advise(void *array, size_t bytes)
+{
+	uintptr_t small = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t begin = ((uintptr_t)array + small - 1) & ~(small - 1), end = ((uintptr_t)array + bytes) & ~(small - 1);
+
+	if (array != NULL && bytes >= LEAST_BYTES)
+		madvise((void *)begin, end - begin, MADV_HUGEPAGE);
+	return array;
 }

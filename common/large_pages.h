@@ -11,3 +11,10 @@
  * freed later is not returned to the kernel before the program ends.
  */
 void large_pages_reserve(size_t bytes);
+
+/*
+ * Asks for large pages for an array that malloc(3) has just given or moved, and that its caller is about to fill: a fault
+ * for each 2 MB, not for each 4 kB. Nothing changes for one of less than 32 MB, which may share its pages with others.
+ * @param array  NULL is allowed  @return array
+ */
+void *large_pages_advise(void *array, size_t bytes);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "common/err.h"
+#include "common/large_pages.h"
 #include "common/record/kinds.h"
 #include "common/wire/record.h"
 #include "common/wire/record_fabric.h"
@@ -345,7 +346,7 @@ evidence_alloc(size_t count, size_t size_bytes, struct err *err)
 
 	if (p == NULL)
 		err_set(err, -ENOMEM, "out of memory for %zu x %zu B of evidence", count, size_bytes);
-	return p;
+	return large_pages_advise(p, count * size_bytes);
 }
 
 uint32_t
@@ -630,7 +631,7 @@ push(struct ev_vec *vec, const struct rec_hdr *rec, bool replace, struct err *er
 
 		if (data == NULL)
 			return err_set(err, -ENOMEM, "out of memory for %u records of type %u", cap, rec->type);
-		vec->data = data;
+		vec->data = large_pages_advise(data, cap * size_bytes);
 		vec->cap = cap;
 	}
 	memcpy((char *)vec->data + size_bytes * vec->count, rec, size_bytes);

@@ -239,6 +239,8 @@ uint32_t evidence_collective(const struct evidence *ev, uint32_t id, uint32_t it
  * @return is there one?
  */
 bool evidence_report(const struct evidence *ev, uint32_t step, struct rec_step *report);
+/* Brings the report of a step near, which is read soon. @param step  perhaps beyond the last one */
+void evidence_prefetch_report(const struct evidence *ev, uint32_t step);
 /* An entry of the sender's ledger of a step. @return 0 of a step without a report, too */
 uint64_t evidence_ledger_ps(const struct evidence *ev, uint32_t step, enum ledger_entry entry);
 /* Does the sender's ledger have all of a finished step's time? That of a kernel host has an idle path's alone. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/large_pages.h"
 #include "common/minmax.h"
 #include "common/wire/record.h"
 #include "diag/collect/evidence.h"
@@ -13,6 +14,7 @@
 #define REPORT_WORDS (sizeof(struct rec_step) / sizeof(uint32_t))
 #define MASK_WORDS 2
 #define FIRST_WORDS 4096
+#define CACHE_LINE 64 /* bytes */
 
 _Static_assert(REPORT_WORDS <= 32 * MASK_WORDS && sizeof(struct rec_step) % sizeof(uint32_t) == 0,
 	       "a mask has a bit a word");
@@ -50,7 +52,7 @@ reserve_words(struct ev_vec *vec, struct err *err)
 	data = realloc(vec->data, cap * sizeof(uint32_t));
 	if (data == NULL)
 		return err_set(err, -ENOMEM, "out of memory for %llu words of reports of steps", (unsigned long long)cap);
-	vec->data = data;
+	vec->data = large_pages_advise(data, cap * sizeof(uint32_t));
 	vec->cap = (uint32_t)cap;
 	return 0;
 }
@@ -93,6 +95,18 @@ unpack(const struct evidence *ev, uint32_t at, struct rec_step *report)
 	memcpy(report, words, sizeof(*report));
 	unfold(report);
 	return at + used;
+}
+
+void
+evidence_prefetch_report(const struct evidence *ev, uint32_t step)
+{
+	const char *at;
+
+	if (step >= ev->nsteps || ev->report_of[step] == EV_NONE)
+		return;
+	at = ev_vec_at(&ev->reports, sizeof(uint32_t), ev->report_of[step]);
+	__builtin_prefetch(at);
+	__builtin_prefetch(at + CACHE_LINE);
 }
 
 bool
@@ -200,20 +214,28 @@ cmp_step(const struct ev_step *step, uint32_t rank, uint32_t number)
 	return step->step < number ? -1 : step->step > number;
 }
 
+/* Where a step is if all ranks have as many; perhaps beyond those of the collective. */
+static inline uint64_t
+guess_step(const struct evidence *ev, uint32_t collective, uint32_t rank, uint32_t number)
+{
+	uint32_t lo = ev->first_steps[collective], hi = ev->first_steps[collective + 1];
+	uint32_t ranks = EV_AT(ev->collectives, struct rec_collective, collective)->ranks;
+
+	return ranks != 0 ? lo + (uint64_t)((hi - lo) / ranks) * rank + number - 1 : hi;
+}
+
 /* @return index into steps, EV_NONE: there is none. @param collective  index, or EV_NONE */
 static uint32_t
 evidence_step(const struct evidence *ev, uint32_t collective, uint32_t rank, uint32_t number)
 {
-	uint32_t lo, hi, ranks;
+	uint32_t lo, hi;
 	uint64_t guess;
 
 	if (collective == EV_NONE)
 		return EV_NONE;
 	lo = ev->first_steps[collective];
 	hi = ev->first_steps[collective + 1];
-	ranks = EV_AT(ev->collectives, struct rec_collective, collective)->ranks;
-	/* where it is if all ranks have as many steps */
-	guess = ranks != 0 ? lo + (uint64_t)((hi - lo) / ranks) * rank + number - 1 : hi;
+	guess = guess_step(ev, collective, rank, number);
 	if (guess < hi && cmp_step(&ev->steps[guess], rank, number) == 0)
 		return (uint32_t)guess;
 	while (lo < hi) {
@@ -340,57 +362,127 @@ count_strays(struct evidence *ev, uint32_t *strays, uint32_t count)
 	}
 }
 
-/* The latest report of each step. */
-static int
-take_reports(struct evidence *ev, struct err *err)
+/* Reports arrive in the order of completion, steps are in that of ranks: each report is of a distant step. */
+#define REPORTS_AHEAD 32
+
+/* Some reports side by side: the steps that they name are prefetched before the first is taken. */
+struct batch {
+	struct rec_step reports[REPORTS_AHEAD];
+	uint32_t at[REPORTS_AHEAD];         /* their places */
+	uint32_t collective[REPORTS_AHEAD]; /* EV_NONE: not described */
+	uint32_t count;
+};
+
+static void
+prefetch_step(const struct evidence *ev, uint32_t collective, uint32_t rank, uint32_t number)
 {
-	struct rec_step report, before;
-	struct ev_vec strays = { NULL, 0, 0 };
+	uint64_t guess = collective != EV_NONE ? guess_step(ev, collective, rank, number) : ev->nsteps;
 
-	for (uint32_t at = 0, next; at < ev->reports.count; at = next) {
-		uint32_t index;
-
-		next = unpack(ev, at, &report);
-		index = evidence_step(ev, evidence_collective(ev, report.collective, report.iteration), report.rank,
-				      report.step);
-		/* A host reports its own ranks alone. */
-		if (index != EV_NONE && ev->steps[index].host == report.hdr.node) {
-			if (!evidence_report(ev, index, &before) || evidence_cmp_time(&before.hdr, &report.hdr) < 0)
-				ev->report_of[index] = at;
-			continue;
-		}
-		if (strays.count == strays.cap) {
-			uint32_t cap = strays.cap == 0 ? 64 : 2 * strays.cap;
-			void *data = realloc(strays.data, cap * sizeof(at));
-
-			if (data == NULL) {
-				free(strays.data);
-				return err_set(err, -ENOMEM, "out of memory for %u unscheduled steps", cap);
-			}
-			strays.data = data;
-			strays.cap = cap;
-		}
-		*EV_AT(strays, uint32_t, strays.count++) = at;
+	if (guess < ev->nsteps) {
+		__builtin_prefetch(&ev->steps[guess].rank);
+		__builtin_prefetch(&ev->report_of[guess], 1);
 	}
-	count_strays(ev, strays.data, strays.count);
-	free(strays.data);
+}
+
+/* @return where the next one begins */
+static uint32_t
+fill_batch(const struct evidence *ev, uint32_t at, struct batch *batch)
+{
+	for (batch->count = 0; batch->count < REPORTS_AHEAD && at < ev->reports.count; batch->count++) {
+		struct rec_step *report = &batch->reports[batch->count];
+		uint32_t collective;
+
+		batch->at[batch->count] = at;
+		at = unpack(ev, at, report);
+		collective = evidence_collective(ev, report->collective, report->iteration);
+		batch->collective[batch->count] = collective;
+		prefetch_step(ev, collective, report->rank, report->step);
+		if (report->waited_step != 0 && report->waited_collective == report->collective)
+			prefetch_step(ev, collective, report->waited_rank, report->waited_step);
+	}
+	return at;
+}
+
+static uint32_t
+awaited(const struct evidence *ev, const struct rec_step *report)
+{
+	if (report->waited_step == 0)
+		return EV_NONE;
+	return evidence_step(ev, evidence_collective(ev, report->waited_collective, report->iteration), report->waited_rank,
+			     report->waited_step);
+}
+
+/* @return whether it replaces another one */
+static bool
+take_report(struct evidence *ev, uint32_t index, uint32_t at, const struct rec_step *report)
+{
+	struct rec_step before;
+	bool second = evidence_report(ev, index, &before);
+
+	if (second && evidence_cmp_time(&before.hdr, &report->hdr) >= 0)
+		return false;
+	ev->report_of[index] = at;
+	ev->steps[index].waited_for = awaited(ev, report);
+	note_end(ev, report);
+	return second;
+}
+
+static int
+add_stray(struct ev_vec *strays, uint32_t at, struct err *err)
+{
+	if (strays->count == strays->cap) {
+		uint32_t cap = strays->cap == 0 ? 64 : 2 * strays->cap;
+		void *data = realloc(strays->data, cap * sizeof(at));
+
+		if (data == NULL)
+			return err_set(err, -ENOMEM, "out of memory for %u unscheduled steps", cap);
+		strays->data = data;
+		strays->cap = cap;
+	}
+	*EV_AT(*strays, uint32_t, strays->count++) = at;
 	return 0;
 }
 
+/* The end of all steps, of which some reports replaced others. */
 static void
-take_waits(struct evidence *ev)
+note_ends(struct evidence *ev)
 {
-	for (uint32_t i = 0; i < ev->nsteps; i++) {
-		struct rec_step report;
+	struct rec_step report;
 
-		if (!evidence_report(ev, i, &report))
-			continue;
-		note_end(ev, &report);
-		if (report.waited_step != 0)
-			ev->steps[i].waited_for =
-				evidence_step(ev, evidence_collective(ev, report.waited_collective, report.iteration),
-					      report.waited_rank, report.waited_step);
+	ev->steps_end_ps = 0;
+	for (uint32_t i = 0; i < ev->nsteps; i++)
+		if (evidence_report(ev, i, &report))
+			note_end(ev, &report);
+}
+
+/* The latest report of each step, and what the step waited for. */
+static int
+take_reports(struct evidence *ev, struct err *err)
+{
+	struct ev_vec strays = { NULL, 0, 0 };
+	struct batch batch;
+	bool replaced = false;
+	int rc = 0;
+
+	for (uint32_t at = 0; rc == 0 && at < ev->reports.count;) {
+		at = fill_batch(ev, at, &batch);
+		for (uint32_t i = 0; rc == 0 && i < batch.count; i++) {
+			const struct rec_step *report = &batch.reports[i];
+			uint32_t index = evidence_step(ev, batch.collective[i], report->rank, report->step);
+
+			/* A host reports its own ranks alone. */
+			if (index != EV_NONE && ev->steps[index].host == report->hdr.node)
+				replaced |= take_report(ev, index, batch.at[i], report);
+			else
+				rc = add_stray(&strays, batch.at[i], err);
+		}
 	}
+	if (replaced)
+		note_ends(ev);
+	if (rc == 0)
+		count_strays(ev, strays.data, strays.count);
+	free(strays.data);
+	return rc;
 }
 
 int
@@ -416,11 +508,7 @@ evidence_join_steps(struct evidence *ev, struct err *err)
 	free(schedules);
 	free(ev->schedule.data);
 	ev->schedule = (struct ev_vec){ NULL, 0, 0 };
-	if (rc == 0)
-		rc = take_reports(ev, err);
-	if (rc == 0)
-		take_waits(ev);
-	return rc;
+	return rc == 0 ? take_reports(ev, err) : rc;
 }
 
 /*

@@ -258,7 +258,7 @@ fill_completeness(struct run *run, const struct evidence *ev, struct err *err)
 	}
 	for (uint32_t i = 0; i < ev->sent.count; i++)
 		sums[i + 1] = sums[i] + EV_AT(ev->sent, struct ev_sent, i)->bytes;
-	for (uint32_t i = 0; i < run->nsteps; i++) {
+	for (uint32_t i = 0; i < run->nsteps && losses.nspread + losses.npoints != 0; i++) {
 		struct run_step *step = &run->steps[i];
 		double lost;
 

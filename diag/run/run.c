@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "common/err.h"
+#include "common/large_pages.h"
 #include "common/minmax.h"
 #include "common/wire/collective.h"
 #include "common/wire/detection.h"
@@ -355,7 +356,7 @@ run_alloc(size_t count, size_t size_bytes, struct err *err)
 
 	if (p == NULL)
 		err_set(err, -ENOMEM, "out of memory for %zu x %zu B of the verdict", count, size_bytes);
-	return p;
+	return large_pages_advise(p, count * size_bytes);
 }
 
 /* The run's jobs, their iterations, the collectives of these and their ranks. */

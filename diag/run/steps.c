@@ -301,6 +301,8 @@ take_report(struct run *run, struct run_step *step, const struct rec_step *rec)
 		step->long_ps = exec_ps - step->expect_ps;
 }
 
+#define REPORTS_AHEAD 16 /* they are in the order of completion: each is far from the one before */
+
 static void
 fill_step(struct run *run, const struct evidence *ev, uint32_t i)
 {
@@ -478,15 +480,16 @@ run_fill_steps(struct run *run, const struct evidence *ev, struct err *err)
 	run->nsteps = ev->nsteps;
 	run->ndepends = ev->ndeps;
 	memcpy(run->depends, ev->deps, ev->ndeps * sizeof(*run->depends));
-	for (uint32_t i = 0; i < ev->nsteps; i++) {
-		bool *began = &run->collectives[ev->steps[i].collective].began;
+	for (uint32_t c = 0; c < run->ncollectives; c++) {
 		struct rec_step report;
 
-		*began = *began || (evidence_report(ev, i, &report) && shows_beginning(&report));
+		for (uint32_t i = ev->first_steps[c]; i < ev->first_steps[c + 1] && !run->collectives[c].began; i++)
+			run->collectives[c].began = evidence_report(ev, i, &report) && shows_beginning(&report);
 	}
 	for (uint32_t i = 0; i < ev->nsteps; i++) {
 		struct run_collective *coll = &run->collectives[ev->steps[i].collective];
 
+		evidence_prefetch_report(ev, i + REPORTS_AHEAD);
 		fill_step(run, ev, i);
 		if (coll->nsteps++ == 0)
 			coll->first_step = i;

@@ -7,6 +7,7 @@
 
 #include "common/err.h"
 #include "common/minmax.h"
+#include "diag/run/fill.h"
 #include "diag/run/run.h"
 #include "diag/vedrfolnir/section.h"
 
@@ -31,15 +32,15 @@ wgraph_build(const struct run_step *steps, uint32_t first, uint32_t count, struc
 {
 	struct build b = { .steps = steps + first, .first = first, .count = count, .w = waiting };
 	uint32_t nvertices = 2 * count + 1;
-	uint32_t *work = calloc(nvertices, sizeof(*work));
-	uint32_t *indegree = calloc(nvertices, sizeof(*indegree));
+	uint32_t *work = run_alloc(nvertices, sizeof(*work), err);
+	uint32_t *indegree = run_alloc(nvertices, sizeof(*indegree), err);
 
 	memset(waiting, 0, sizeof(*waiting));
-	b.edge_of = malloc(nvertices * sizeof(*b.edge_of));
-	b.stuck = malloc(((size_t)count + 1) * sizeof(*b.stuck));
-	waiting->vertices = calloc(nvertices, sizeof(*waiting->vertices));
-	waiting->edges = malloc(((size_t)3 * count + 1) * sizeof(*waiting->edges));
-	waiting->path = calloc((size_t)count + 1, sizeof(*waiting->path));
+	b.edge_of = run_alloc(nvertices, sizeof(*b.edge_of), err);
+	b.stuck = run_alloc((size_t)count + 1, sizeof(*b.stuck), err);
+	waiting->vertices = run_alloc(nvertices, sizeof(*waiting->vertices), err);
+	waiting->edges = run_alloc((size_t)3 * count + 1, sizeof(*waiting->edges), err);
+	waiting->path = run_alloc((size_t)count + 1, sizeof(*waiting->path), err);
 	if (work == NULL || indegree == NULL || b.edge_of == NULL || b.stuck == NULL || waiting->vertices == NULL ||
 	    waiting->edges == NULL || waiting->path == NULL) {
 		free(waiting->vertices);

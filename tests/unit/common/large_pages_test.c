@@ -89,9 +89,36 @@ room_is_made_more_than_once(void **state)
 	free(block);
 }
 
+/* An array of its own mapping lies in large pages, all of it; one that shares pages with others is left alone. */
+static void
+arrays_are_advised(void **state)
+{
+	uint8_t *large = calloc(1, ROOM_BYTES), *small = calloc(1, BLOCK_BYTES);
+
+	(void)state;
+#ifdef __SANITIZE_ADDRESS__
+	print_message("SKIPPED: another allocator\n");
+	skip();
+#endif
+	if (access("/sys/kernel/mm/transparent_hugepage/enabled", R_OK) != 0) {
+		print_message("SKIPPED: this kernel has no transparent huge pages\n");
+		skip();
+	}
+	assert_null(large_pages_advise(NULL, ROOM_BYTES));
+	assert_ptr_equal(large_pages_advise(small, BLOCK_BYTES), small);
+	assert_ptr_equal(large_pages_advise(large, ROOM_BYTES), large);
+	assert_true(is_large(large + ROOM_BYTES / 2));
+	assert_true(is_large(large + ROOM_BYTES - BLOCK_BYTES));
+	for (size_t i = 0; i < ROOM_BYTES; i += BLOCK_BYTES)
+		assert_int_equal(large[i], 0);
+	free(large);
+	free(small);
+}
+
 UNIT_TEST(large_pages)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(arrays_are_advised), /* before the heap is grown for all blocks */
 		cmocka_unit_test(blocks_lie_in_large_pages),
 		cmocka_unit_test(room_is_made_more_than_once),
 	};
