@@ -100,6 +100,22 @@ tail_student(double t, double dof)
 }
 
 double
+tail_student_at(double tail, double dof)
+{
+	double low = 0, high = 1;
+
+	while (tail_student(high, dof) > tail && high < DBL_MAX / 2)
+		high *= 2;
+	for (double middle = high / 2; middle > low && middle < high; middle = low + (high - low) / 2) {
+		if (tail_student(middle, dof) > tail)
+			low = middle;
+		else
+			high = middle;
+	}
+	return high;
+}
+
+double
 tail_binomial(int64_t k, uint64_t n, double p)
 {
 	if (k < 0)

@@ -17,6 +17,9 @@ double tail_normal_at(double tail);
 /* @param dof  degrees of freedom, > 0 @return P(T > t) of Student's T (DLMF 8.17, with x = dof / (dof + t^2)) */
 double tail_student(double t, double dof);
 
+/* @param tail  in [1e-300, 0.5] @return t with P(T > t) = tail */
+double tail_student_at(double tail, double dof);
+
 /* @param p  in [0, 1] @return P(X <= k) of a binomial X of n trials (DLMF 8.17.5) */
 double tail_binomial(int64_t k, uint64_t n, double p);
 

@@ -63,6 +63,20 @@ student_tails(void **state)
 	assert_share(tail_student(3.7190164854557, 1e9), 1e-4, 1e-6);
 }
 
+/* Of 1, 2 and 10 degrees of freedom as tables have them; the inverse of the tail at any other. */
+static void
+student_limits(void **state)
+{
+	(void)state;
+	assert_share(tail_student_at(0.025, 1), 12.7062047361747, 1e-12);
+	assert_share(tail_student_at(0.025, 2), 4.30265272974946, 1e-12);
+	assert_share(tail_student_at(0.025, 10), 2.2281388519650, 1e-10);
+	assert_float_equal(tail_student_at(0.5, 7), 0, 1e-12);
+	for (double dof = 0.5; dof < 1e6; dof *= 7)
+		for (double tail = 0.4; tail > 1e-9; tail /= 10)
+			assert_share(tail_student(tail_student_at(tail, dof), dof), tail, 1e-9);
+}
+
 static void
 binomial_tails_by_their_sum(void **state)
 {
@@ -101,7 +115,7 @@ UNIT_TEST(tail)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(normal_tails),           cmocka_unit_test(normal_quantiles_end_somewhere),
 		cmocka_unit_test(student_tails),          cmocka_unit_test(binomial_tails_by_their_sum),
-		cmocka_unit_test(binomial_tails_of_many),
+		cmocka_unit_test(binomial_tails_of_many), cmocka_unit_test(student_limits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
