@@ -205,7 +205,7 @@ suspect_json(const struct costing *costing, size_t i, const struct rerun_truth *
 	const struct suspect *suspect = &costing->c.suspects.at[i];
 	const struct rerun_cost *cost = &truth->costs[i];
 	double cost_ns = scale * (truth->has_shapley ? cost->shapley_ns : cost->regained_ns);
-	double margin_ns = fmax(error_ns, 2 * cost->error_ns); /* two standard errors */
+	double margin_ns = fmax(error_ns, truth->limit * cost->error_ns);
 	bool has_effect = rerun_is_effect(&costing->c, truth->base_ns, cost_ns);
 	double confidence = cost_ns > 0 ? fmax(0, 1 - margin_ns / (2 * cost_ns)) : 0;
 

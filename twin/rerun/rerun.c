@@ -18,6 +18,7 @@
 #include "common/log.h"
 #include "common/minmax.h"
 #include "common/run_files.h"
+#include "common/tail.h"
 #include "common/units.h"
 #include "rxe-hosts/agent/policy.h"
 #include "scenario/scenario.h"
@@ -29,6 +30,7 @@
 
 #define MAX_BROKEN 10 /* a cause that breaks this many runs breaks the others, too: a full disk */
 #define LOG_LINE_MAX 1024
+#define OUTSIDE 0.05 /* of what may be lies outside an interval */
 #define ORDER_SEED 1 /* of the orders by which shares are sampled: the same runs when the command is repeated */
 
 /* A run in progress. */
@@ -538,6 +540,16 @@ variance_of_mean(double mean, double squares, uint32_t draws)
 	return draws > 1 ? fmax(0, squares / draws - mean * mean) / (draws - 1) : 0;
 }
 
+double
+rerun_limit(const struct rerun_case *c, uint32_t draws)
+{
+	uint32_t pairs = rerun_causes(c) > SHAPLEY_MAX ? c->orders / 2 : 0;
+
+	if (draws > 1)
+		return tail_student_at(OUTSIDE / 2, draws - 1);
+	return pairs > 1 ? tail_student_at(OUTSIDE / 2, pairs - 1) : tail_normal_at(OUTSIDE / 2);
+}
+
 static void
 average(const struct rerun_case *c, const struct squares *squares, struct rerun_truth *truth)
 {
@@ -545,6 +557,7 @@ average(const struct rerun_case *c, const struct squares *squares, struct rerun_
 
 	truth->base_ns /= draws;
 	truth->all_ns /= draws;
+	truth->limit = rerun_limit(c, draws);
 	truth->base_error_ns = sqrt(variance_of_mean(truth->base_ns, squares->base, draws));
 	for (size_t i = 0; i < c->suspects.count; i++) {
 		struct rerun_cost *cost = &truth->costs[i];
@@ -557,9 +570,10 @@ average(const struct rerun_case *c, const struct squares *squares, struct rerun_
 			sqrt(cost->error_ns / draws + variance_of_mean(cost->shapley_ns, squares->shapley[i], draws));
 		/* Of a job that was not done without it, what is regained is a most; with all, a least. */
 		cost->has_effect = cost->complete && rerun_is_effect(c, truth->base_ns, cost->regained_ns) &&
-				   cost->regained_ns > 2 * cost->regained_error_ns;
-		cost->has_none = truth->base_complete &&
-				 !rerun_is_effect(c, truth->base_ns, cost->regained_ns + 2 * cost->regained_error_ns);
+				   cost->regained_ns > truth->limit * cost->regained_error_ns;
+		cost->has_none =
+			truth->base_complete &&
+			!rerun_is_effect(c, truth->base_ns, cost->regained_ns + truth->limit * cost->regained_error_ns);
 	}
 }
 

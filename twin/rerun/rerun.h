@@ -99,13 +99,14 @@ struct rerun_cost {
 	double shapley_ns;  /* its share of the cost of all together, where that is known */
 	/* Standard errors of these two: over draws, and of a share that was sampled. The draws of a pair are the same. */
 	double regained_error_ns, error_ns;
-	/* Words that two standard errors leave room for: some have neither. */
+	/* Words that a 95 % interval leaves room for: some have neither. */
 	bool has_effect, has_none;
 };
 
 struct rerun_truth {
 	double base_ns, all_ns; /* the job's time with all suspects, and with none, on average over draws */
 	double base_error_ns;   /* its standard error */
+	double limit; /* standard errors that lie within a 95 % interval of a mean over so few draws, to each side */
 	bool base_complete, all_complete;
 	bool has_shapley;
 	struct rerun_cost costs[SUSPECT_MAX]; /* by suspect */
@@ -113,6 +114,12 @@ struct rerun_truth {
 
 /* @return how many suspects come before the trials */
 size_t rerun_causes(const struct rerun_case *c);
+
+/*
+ * How many standard errors a 95 % interval of a mean over draws reaches to each side (Student, The Probable Error of a
+ * Mean, 1908): 12.7 of two draws, 2.4 of eight. Of one draw, that of a share that was sampled by orders.
+ */
+double rerun_limit(const struct rerun_case *c, uint32_t draws);
 
 /* Is so much time an effect, in a run that took base_ns? */
 bool rerun_is_effect(const struct rerun_case *c, double base_ns, double time_ns);

@@ -362,7 +362,16 @@ costs_are_means_over_draws(void **state)
 	assert_float_equal(truth.costs[0].regained_ns, 3e6, 1e-3);
 	assert_float_equal(truth.costs[0].regained_error_ns, 577350, 1); /* 1 ms / sqrt(3) */
 	assert_float_equal(truth.costs[0].error_ns, 577350, 1);
-	assert_true(truth.costs[0].has_effect && !truth.costs[0].has_none);
+	assert_float_equal(truth.limit, 4.30265, 1e-4);
+	assert_true(truth.costs[0].has_effect && !truth.costs[0].has_none); /* 3 ms are 5.2 errors */
+	put(store, 1, 0, 7500000, true); /* 2.5, 3 and 5 ms are 4.5; 2, 3 and 5 ms 3.8, which three draws leave open */
+	put(store, 1, 2, 11000000, true);
+	assert_int_equal(rerun_truth(store, &c, &truth, &err), 0);
+	assert_true(truth.costs[0].has_effect);
+	put(store, 1, 0, 8000000, true);
+	assert_int_equal(rerun_truth(store, &c, &truth, &err), 0);
+	assert_true(!truth.costs[0].has_effect && !truth.costs[0].has_none);
+	put(store, 1, 2, 12000000, true);
 	for (uint32_t draw = 0; draw < 3; draw++) /* 2, -1 and 2 ms: it may cost something */
 		put(store, 1, draw, 8000000 + draw * 3000000 + (draw == 1) * 3000000, true);
 	assert_int_equal(rerun_truth(store, &c, &truth, &err), 0);
