@@ -340,21 +340,11 @@ take_counted(const struct evidence *ev, const struct twin_seen *seen, uint32_t i
 static uint64_t
 pipeline_ps(const struct evidence *ev)
 {
-	static const char key[] = "timing.pipeline=\"";
-	uint64_t time_ps = 0;
+	char text[REC_SETTING_TEXT + 1];
+	const char *value = evidence_setting(ev, "timing.pipeline", text);
+	uint64_t time_ps;
 
-	for (uint32_t i = 0; i < ev->settings.count; i++) {
-		const struct rec_setting *setting = EV_AT(ev->settings, struct rec_setting, i);
-		char text[REC_SETTING_TEXT + 1];
-
-		snprintf(text, sizeof(text), "%.*s", REC_SETTING_TEXT, setting->text);
-		if (strncmp(text, key, sizeof(key) - 1) != 0)
-			continue;
-		text[strcspn(text + sizeof(key) - 1, "\"") + sizeof(key) - 1] = '\0';
-		if (units_parse_time(text + sizeof(key) - 1, &time_ps) < 0)
-			time_ps = 0;
-	}
-	return time_ps;
+	return value != NULL && units_parse_time(value, &time_ps) == 0 ? time_ps : 0;
 }
 
 /* @return number of hops before a port of the flow's path, flow->hops: it is none of them */

@@ -722,3 +722,22 @@ evidence_finish(struct evidence *ev, struct err *err)
 		rc = evidence_join_steps(ev, err);
 	return rc;
 }
+
+const char *
+evidence_setting(const struct evidence *ev, const char *key, char *buf)
+{
+	size_t length = strlen(key);
+
+	for (uint32_t i = 0; i < ev->settings.count; i++) {
+		const struct rec_setting *setting = EV_AT(ev->settings, struct rec_setting, i);
+		char *value = buf + length + 1;
+
+		snprintf(buf, REC_SETTING_TEXT + 1, "%.*s", REC_SETTING_TEXT, setting->text);
+		if (strncmp(buf, key, length) != 0 || buf[length] != '=')
+			continue;
+		value += *value == '"';
+		value[strcspn(value, "\"")] = '\0';
+		return value;
+	}
+	return NULL;
+}

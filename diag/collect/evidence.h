@@ -245,6 +245,11 @@ void evidence_prefetch_report(const struct evidence *ev, uint32_t step);
 uint64_t evidence_ledger_ps(const struct evidence *ev, uint32_t step, enum ledger_entry entry);
 /* Does the sender's ledger have all of a finished step's time? That of a kernel host has an idle path's alone. */
 bool evidence_has_ledger(const struct evidence *ev, uint32_t step);
+/*
+ * The value of a setting of all hosts or switches, "host.cc", as the head of the stream announces it, without quotes.
+ * @param buf  of REC_SETTING_TEXT + 1 @return NULL: it is not announced
+ */
+const char *evidence_setting(const struct evidence *ev, const char *key, char *buf);
 /* @return flow id, EV_NONE if no record names it */
 uint32_t evidence_flow(const struct evidence *ev, const struct rec_tuple *tuple);
 /*

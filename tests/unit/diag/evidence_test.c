@@ -3,6 +3,8 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -189,12 +191,44 @@ test_notifications(void **state)
 	records_fini(&r);
 }
 
+/* By its whole name, with and without quotes; of one that goes on in the next record what the first has. */
+static void
+test_settings(void **state)
+{
+	static const char *const texts[] = { "host.cc_of=\"swift\"", "host.cc=\"dcqcn\"", "host.mtu=1024" };
+	char buf[REC_SETTING_TEXT + 1];
+	struct rec_setting full = { 0 };
+	struct evidence ev;
+	struct records r;
+
+	(void)state;
+	two_hosts(&r);
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+		struct rec_setting setting = { 0 };
+
+		snprintf(setting.text, sizeof(setting.text), "%s", texts[i]);
+		RECORDS_PUT(&r, setting, REC_SETTING, REC_NONE, 0);
+	}
+	memset(full.text, 'x', sizeof(full.text));
+	memcpy(full.text, "long=\"", 6);
+	RECORDS_PUT(&r, full, REC_SETTING, REC_NONE, 0);
+	records_evidence(&r, &ev);
+	assert_string_equal(evidence_setting(&ev, "host.cc", buf), "dcqcn");
+	assert_string_equal(evidence_setting(&ev, "host.mtu", buf), "1024");
+	assert_int_equal(strlen(evidence_setting(&ev, "long", buf)), REC_SETTING_TEXT - 6);
+	assert_null(evidence_setting(&ev, "host.c", buf));
+	assert_null(evidence_setting(&ev, "host.cc.x", buf));
+	evidence_fini(&ev);
+	records_fini(&r);
+}
+
 UNIT_TEST(evidence)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_flow_names), cmocka_unit_test(test_latest_row_wins),
 		cmocka_unit_test(test_open_epoch), cmocka_unit_test(test_states_stay),
 		cmocka_unit_test(test_join),       cmocka_unit_test(test_notifications),
+		cmocka_unit_test(test_settings),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
