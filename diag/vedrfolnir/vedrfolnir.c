@@ -500,6 +500,16 @@ window_packets(const struct evidence *ev, const struct run *run)
 	return fmax(1, ev->run.frame_bytes != 0 ? bits / 8 / ev->run.frame_bytes : 1);
 }
 
+/* Of hosts that announce it. Whatever else slows a sender may do so because ACKs take long. */
+static bool
+is_paced_by_marks(const struct evidence *ev)
+{
+	char text[REC_SETTING_TEXT + 1];
+	const char *kind = evidence_setting(ev, "host.cc", text);
+
+	return kind != NULL && (strcmp(kind, "dcqcn") == 0 || strcmp(kind, "none") == 0);
+}
+
 int
 vedrfolnir_diagnose(const struct evidence *evidence, const struct run *run, const void *options, struct section *section,
 		    struct err *err)
@@ -519,6 +529,7 @@ vedrfolnir_diagnose(const struct evidence *evidence, const struct run *run, cons
 		return -ENOMEM;
 	in.window = window_packets(evidence, run);
 	in.most_in_flight = most_in_flight(evidence);
+	in.paced_by_marks = is_paced_by_marks(evidence);
 	in.unjudged = &own->unjudged;
 	own->steps = run_alloc(run->nsteps, sizeof(*own->steps), err);
 	in.own = own->steps;

@@ -49,6 +49,7 @@ struct cause_input {
 	struct prov_graph *const *graphs;  /* [nsteps] NULL: the step was not slow, or nothing was reported */
 	double window;                     /* packets that a flow has in flight, estimated where no bound is known */
 	double most_in_flight;             /* packets that it can have; INFINITY: no bound is known */
+	bool paced_by_marks; /* congestion control is known to go by marks of queues, not by how long round trips take */
 	struct vedrfolnir_unjudged *unjudged;
 };
 

@@ -30,8 +30,8 @@ struct delays {
 
 /*
  * The cost of a step's longer round trips: once at least, else in each window that it sent, as it is expected to
- * (docs/steps.md). Of a sender with a ledger at most the time in which late ACKs or pacing held it back, and of the late
- * ACKs at least the part of this excess in that of its round trips.
+ * (docs/steps.md). Of a sender with a ledger at most the time in which late ACKs held it back, or pacing that may go by
+ * round trips, and of the late ACKs at least the part of this excess in that of its round trips.
  */
 double delay_cost_ps(const struct cause_input *in, uint32_t step, double extra_ps);
 

@@ -230,12 +230,15 @@ queued_before(const struct cause_set *set, uint32_t step, uint32_t port)
 
 /*
  * Is the finding about a port at which a queue grew that no flow is to blame for, in the step or in one before it? A slow
- * NIC has one of its own, beside that of the port it pauses, and a longer path is none: both are delays.
+ * NIC has one of its own, beside that of the port it pauses, and a longer path is none: both are delays. No queue marks
+ * packets for a longer path.
  */
 static bool
 made_queue(const struct cause_set *set, uint32_t step, const struct cause_finding *finding)
 {
-	if (is_of_receiver(&finding->out) || is_of_delay(&finding->out))
+	if (is_of_delay(&finding->out))
+		return !set->in->paced_by_marks;
+	if (is_of_receiver(&finding->out))
 		return true;
 	if (is_of_storm(&finding->out))
 		return finding->claimed_ps <= 0 || queued_by_pauses(set, step);

@@ -79,7 +79,7 @@ delay_cost_ps(const struct cause_input *in, uint32_t step, double extra_ps)
 	const struct run_step *s = &in->steps[step];
 	double longer_ps = (double)s->rtt_mean_ps - (double)s->base_rtt_ps;
 	double late_ps = (double)evidence_ledger_ps(in->ev, step, LEDGER_LATE) +
-			 (double)evidence_ledger_ps(in->ev, step, LEDGER_PACED);
+			 (in->paced_by_marks ? 0 : (double)evidence_ledger_ps(in->ev, step, LEDGER_PACED));
 
 	if (!evidence_has_ledger(in->ev, step) || longer_ps <= 0)
 		return windows_cost_ps(in, step, extra_ps);

@@ -171,6 +171,21 @@ flows = ( { src = "h9"; dst = "h12"; sport = 21919; bytes = "9845757B"; start = 
     explained(run, 0.9, what)
 
 
+def a_longer_path_beside_a_queue():
+    """Marks of a queue slow senders; 12 us more on the path of one make no mark, and cost what its last ACKs are late."""
+    run = rocelab(scenario_file('''seed = 8800000001L;
+topology = { kind = "leaf-spine"; leaves = 4; spines = 2; hosts_per_leaf = 4; rate = "100Gbps"; delay = "1us"; };
+telemetry = { epoch = "100us"; };
+collectives = ( { op = "allgather"; algorithm = "ring"; bytes = "24MB"; sport = 10000; ranks = [ "h0", "h2", "h5", "h7" ]; } );
+flows = ( { src = "h11"; dst = "h7"; sport = 21869; bytes = "18MB"; start = "70us"; } );
+faults = ( { kind = "delay"; port = "h5:1"; extra = "12us"; },
+  { kind = "slow-host"; host = "h2"; collective = 0; step = 2; delay = "400us"; } );'''))
+    spent, delays = entries(run), sum(f["explained_ns"] for f in run.findings("path-delay"))
+    check(delays <= spent["late_ns"] + 1000 and spent["paced_ns"] > 5 * spent["late_ns"], "a longer path costs no pacing by marks",
+          (delays, spent))
+    check(run.findings()[0]["flows"] == ["h11->h7/21869>4791"], "which is the flow's that filled the queue", run.findings())
+
+
 def slowed_by_a_class_served_first():
     """Data in class 0 is gone long before the senders that it held up are back at their rates: in this step and the next."""
     run = rocelab(scenario_file('''seed = 1;
@@ -185,6 +200,7 @@ overtaken_packets()
 a_flow_of_the_same_nic("", "a flow of the same NIC")
 a_flow_of_the_same_nic('faults = ( { kind = "delay"; port = "l2:2"; extra = "43171ns"; } );', "a flow of the same NIC, and a longer path")
 slowed_by_a_class_served_first()
+a_longer_path_beside_a_queue()
 losses_beside_spraying()
 slowed_by_a_cable()
 a_cable_below_its_line_rate()

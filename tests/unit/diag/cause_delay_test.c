@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -213,9 +214,19 @@ test_class_0_may_be_served_first(void **state)
 	}
 }
 
+static void
+put_cc(struct records *r, const char *kind)
+{
+	struct rec_setting setting = { 0 };
+
+	snprintf(setting.text, sizeof(setting.text), "host.cc=\"%s\"", kind);
+	RECORDS_PUT(r, setting, REC_SETTING, REC_NONE, 0);
+}
+
 /*
  * Congestion control takes 20 us more for a queue, and holds the sender back for all that it loses: no packet waited behind
- * another's. It has not recovered in the next step, whose ledger has no late ACK.
+ * another's. It has not recovered in the next step, whose ledger has no late ACK. Marks of queues slow no sender for a
+ * longer path: of congestion control that is known to go by these, the delay costs what ACKs were late.
  */
 static void
 test_delay_slows_the_sender(void **state)
@@ -230,32 +241,53 @@ test_delay_slows_the_sender(void **state)
 				 .rtt_mean_ps = 31 * PS_PER_US,
 				 .wire_ps = EXPECT,
 				 .paced_ps = 80 * MS - EXPECT };
-	const struct finding *delay;
-	struct records r;
-	struct verdict *v;
+	static const struct {
+		const char *kind; /* of congestion control; NULL: it is not announced */
+		uint64_t late_ps;
+		float ms;
+		uint32_t steps;
+	} rows[] = {
+		{ NULL, 0, 98.5f, 2 },
+		{ "swift", 0, 98.5f, 2 },
+		{ "dcqcn", 3 * MS, 3, 1 },
+		{ "none", 3 * MS, 3, 1 },
+	};
 
-	case_fabric(&r);
-	step.rank = r.rank_of[H17];
-	step.rtt_samples = samples(&r, &seen);
-	RECORDS_PUT(&r, step, REC_STEP, H17, step.end_ps);
-	put_way17(&r, &seen);
-	step.step = 2;
-	step.waited_rank = step.rank;
-	step.waited_step = 1;
-	step.waited_collective = 0;
-	step.rtt_min_ps = step.rtt_mean_ps = step.rtt_samples = 0;
-	step.start_ps = step.end_ps;
-	step.end_ps += 80 * MS;
-	RECORDS_PUT(&r, step, REC_STEP, H17, step.end_ps);
-	v = case_conclude(&r, REC_END_COMPLETE);
-	delay = case_find(v, FINDING_PATH_DELAY, "17->18/10000>10000", NULL);
-	assert_non_null(delay);
-	assert_int_equal(v->nfindings, 1);
-	assert_int_equal(delay->nsteps, 2);
-	for (uint32_t i = 0; i < delay->nports; i++) /* it is of one of several links: none is of both steps for sure */
-		assert_true(delay->ports[i] < v->run.nports);
-	assert_float_equal((float)(delay->explained_ps / 1e9), 98.5f, 0.1f);
-	verdict_destroy(v);
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct rec_step next, first = step;
+		const struct finding *delay;
+		struct records r;
+		struct verdict *v;
+
+		case_fabric(&r);
+		if (rows[i].kind != NULL)
+			put_cc(&r, rows[i].kind);
+		first.rank = r.rank_of[H17];
+		first.rtt_samples = samples(&r, &seen);
+		first.late_ps = rows[i].late_ps;
+		first.paced_ps -= rows[i].late_ps;
+		RECORDS_PUT(&r, first, REC_STEP, H17, first.end_ps);
+		put_way17(&r, &seen);
+		next = step;
+		next.rank = next.waited_rank = first.rank;
+		next.step = 2;
+		next.waited_step = 1;
+		next.waited_collective = 0;
+		next.rtt_min_ps = next.rtt_mean_ps = next.rtt_samples = 0;
+		next.start_ps = step.end_ps;
+		next.end_ps = step.end_ps + 80 * MS;
+		RECORDS_PUT(&r, next, REC_STEP, H17, next.end_ps);
+		v = case_conclude(&r, REC_END_COMPLETE);
+		delay = case_find(v, FINDING_PATH_DELAY, "17->18/10000>10000", NULL);
+		assert_non_null(delay);
+		assert_int_equal(v->nfindings, 1);
+		assert_int_equal(delay->nsteps, rows[i].steps);
+		for (uint32_t p = 0; p < delay->nports; p++) /* it is of one of several links: none is of both for sure */
+			assert_true(delay->ports[p] < v->run.nports);
+		assert_float_equal((float)(delay->explained_ps / 1e9), rows[i].ms, 0.1f);
+		verdict_destroy(v);
+	}
 }
 
 /* A port that the ACKs leave by dropped packets from a full queue: ACKs may wait there, unless that was later. */
