@@ -487,11 +487,12 @@ greatest(const double *of, size_t count)
 /* Costs by one measure, with standard errors. */
 struct costs {
 	double ns[SUSPECT_MAX], error_ns[SUSPECT_MAX];
+	double limit; /* standard errors within a 95 % interval */
 };
 
 /*
- * Is the suspect with the largest claim among those that cost most? Those whose times differ by no effect, or by no more
- * than two standard errors, cost the same.
+ * Is the suspect with the largest claim among those that cost most? Those whose times differ by no effect, or by less
+ * than is known of them, cost the same.
  */
 static bool
 is_first(const struct rerun_case *c, double base_ns, const double *claimed_ns, const struct costs *costs)
@@ -501,20 +502,20 @@ is_first(const struct rerun_case *c, double base_ns, const double *claimed_ns, c
 
 	return claimed_ns[named] > 0 && costs->ns[named] > 0 &&
 	       (!rerun_is_effect(c, base_ns, less_ns) ||
-		less_ns <= 2 * hypot(costs->error_ns[most], costs->error_ns[named]));
+		less_ns <= costs->limit * hypot(costs->error_ns[most], costs->error_ns[named]));
 }
 
-/* Costs that are no effect, or no more than two standard errors, are 0. */
+/* Costs that are no effect, or may be nothing, are 0. */
 static void
 cut_off(const struct rerun_case *c, double base_ns, struct costs *costs)
 {
 	for (size_t i = 0; i < c->suspects.count; i++)
-		if (!rerun_is_effect(c, base_ns, costs->ns[i]) || costs->ns[i] <= 2 * costs->error_ns[i])
+		if (!rerun_is_effect(c, base_ns, costs->ns[i]) || costs->ns[i] <= costs->limit * costs->error_ns[i])
 			costs->ns[i] = 0;
 }
 
-/* To shares of their sum. */
-static void
+/* To shares of their sum. @return the sum */
+static double
 normalize(double *of, size_t count)
 {
 	double sum = 0;
@@ -523,6 +524,39 @@ normalize(double *of, size_t count)
 		sum += of[i];
 	for (size_t i = 0; sum > 0 && i < count; i++)
 		of[i] /= sum;
+	return sum;
+}
+
+/* Shares of costs that are an effect. What may be nothing is known best by its mean. @return the costs' sum */
+static double
+shares_of(const struct rerun_case *c, const struct rerun_truth *truth, double *shares)
+{
+	for (size_t i = 0; i < c->suspects.count; i++) {
+		double ns = truth->costs[i].shapley_ns;
+
+		shares[i] = rerun_is_effect(c, truth->base_ns, ns) ? ns : 0;
+	}
+	return normalize(shares, c->suspects.count);
+}
+
+/*
+ * By how much claims that are right differ from shares of costs with such standard errors, on average: by what is expected
+ * of normal errors, first order.
+ */
+static double
+error_by_chance(const struct rerun_case *c, const struct rerun_truth *truth, const double *shares, double sum_ns)
+{
+	double squares = 0, sum = 0;
+
+	for (size_t i = 0; i < c->suspects.count; i++)
+		squares += truth->costs[i].error_ns * truth->costs[i].error_ns;
+	for (size_t i = 0; sum_ns > 0 && i < c->suspects.count; i++) {
+		double error_ns = truth->costs[i].error_ns;
+
+		sum += sqrt(M_2_PI * ((1 - 2 * shares[i]) * error_ns * error_ns + shares[i] * shares[i] * squares)) /
+		       sum_ns;
+	}
+	return sum / (double)c->suspects.count;
 }
 
 /* Neither alone nor together with others does it cost anything. */
@@ -531,15 +565,15 @@ is_blameless(const struct rerun_case *c, const struct rerun_truth *truth, size_t
 {
 	const struct rerun_cost *cost = &truth->costs[suspect];
 
-	return cost->has_none && !rerun_is_effect(c, truth->base_ns, cost->shapley_ns + 2 * cost->error_ns);
+	return cost->has_none && !rerun_is_effect(c, truth->base_ns, cost->shapley_ns + truth->limit * cost->error_ns);
 }
 
 void
 counterfactual_score(const struct rerun_case *c, const struct rerun_truth *truth, const struct claims *claims,
 		     struct counterfactual_score *score)
 {
-	struct costs shapley = { { 0 }, { 0 } }, alone = { { 0 }, { 0 } };
-	double claimed_ns[SUSPECT_MAX];
+	struct costs shapley = { .limit = truth->limit }, alone = { .limit = truth->limit };
+	double claimed_ns[SUSPECT_MAX], shares[SUSPECT_MAX], sum_ns;
 	size_t count = c->suspects.count;
 
 	*score = (struct counterfactual_score){ .suspects = (uint32_t)count };
@@ -561,24 +595,25 @@ counterfactual_score(const struct rerun_case *c, const struct rerun_truth *truth
 	score->first_alone = is_first(c, truth->base_ns, claimed_ns, &alone);
 	score->tau = kendall_tau(claimed_ns, shapley.ns, (uint32_t)count);
 	score->tau_alone = kendall_tau(claimed_ns, alone.ns, (uint32_t)count);
-	normalize(shapley.ns, count);
+	sum_ns = shares_of(c, truth, shares);
 	normalize(claimed_ns, count);
 	for (size_t i = 0; i < count; i++)
-		score->error += fabs(claimed_ns[i] - shapley.ns[i]) / (double)count;
+		score->error += fabs(claimed_ns[i] - shares[i]) / (double)count;
+	score->by_chance = error_by_chance(c, truth, shares, sum_ns);
 }
 
 /* The counterfactual evaluation summed up, as a table for people and as JSON. */
 
 static const char *const by_names[COUNTERFACTUAL_BY] = { "estimate", "twin" };
-static const char *const columns[] = { "FABRIC",        "COSTS BY",  "CASES",        "WITH COST",   "FIRST",
-				       "FIRST ALONE",   "TAU",       "TAU ALONE",    "SHARE ERROR", "INNOCENT",
-				       "OF THEM NAMED", "BLAMELESS", "OF THEM NAMED" };
+static const char *const columns[] = { "FABRIC",      "COSTS BY",      "CASES",     "WITH COST",    "FIRST",
+				       "FIRST ALONE", "TAU",           "TAU ALONE", "SHARE ERROR",  "BY CHANCE",
+				       "INNOCENT",    "OF THEM NAMED", "BLAMELESS", "OF THEM NAMED" };
 #define NCOLUMNS ARRAY_LEN(columns)
 
 /* Sums over cases; of tau and shares over those in which something costs time. */
 struct sums {
 	uint32_t cases, costly, first, first_alone, innocents, named_innocents, blameless, named_blameless;
-	double tau, tau_alone, error;
+	double tau, tau_alone, error, by_chance;
 };
 
 static void
@@ -597,6 +632,7 @@ add_score(struct sums *sums, const struct counterfactual_score *score)
 	sums->tau += score->tau;
 	sums->tau_alone += score->tau_alone;
 	sums->error += score->error;
+	sums->by_chance += score->by_chance;
 }
 
 /* Of one case: the results of its reruns and its verdict. */
@@ -635,11 +671,13 @@ stored_truth(const struct counterfactual *study, size_t at, struct rerun_truth *
 	bool same = json_array_size(list) == suspects->count;
 	size_t i;
 
-	*truth = (struct rerun_truth){ .base_ns = number_of(of, "time_ns"),
-				       .all_ns = number_of(of, "without_all_ns"),
-				       .base_complete = true,
-				       .all_complete = true,
-				       .has_shapley = true };
+	*truth =
+		(struct rerun_truth){ .base_ns = number_of(of, "time_ns"),
+				      .all_ns = number_of(of, "without_all_ns"),
+				      .limit = rerun_limit(&study->reruns[at], (uint32_t)number_of(study->truths, "draws")),
+				      .base_complete = true,
+				      .all_complete = true,
+				      .has_shapley = true };
 	json_array_foreach(list, i, row) {
 		if (!same || strcmp(json_text(row, "name"), suspects->at[i].name) != 0) {
 			same = false;
@@ -724,6 +762,7 @@ add_line(struct libscols_table *table, const char *name, enum counterfactual_by 
 	snprintf(cells[n++], width, "%.2f", mean(sums->tau, sums->costly));
 	snprintf(cells[n++], width, "%.2f", mean(sums->tau_alone, sums->costly));
 	snprintf(cells[n++], width, "%.1f %%", 100 * mean(sums->error, sums->costly));
+	snprintf(cells[n++], width, "%.1f %%", 100 * mean(sums->by_chance, sums->costly));
 	snprintf(cells[n++], width, "%u", sums->innocents);
 	snprintf(cells[n++], width, "%u", sums->named_innocents);
 	snprintf(cells[n++], width, "%u", sums->blameless);
@@ -802,12 +841,13 @@ counterfactual_print(const struct counterfactual *study, FILE *to, struct err *e
 static json_t *
 sums_json(const char *name, const struct sums *sums)
 {
-	return json_pack("{s:s, s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:i, s:i, s:i, s:i}", "fabric", name, "cases",
+	return json_pack("{s:s, s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:i, s:i, s:i, s:i}", "fabric", name, "cases",
 			 (int)sums->cases, "with_cost", (int)sums->costly, "first", mean(sums->first, sums->costly),
 			 "first_alone", mean(sums->first_alone, sums->costly), "tau", mean(sums->tau, sums->costly),
 			 "tau_alone", mean(sums->tau_alone, sums->costly), "share_error", mean(sums->error, sums->costly),
-			 "innocents", (int)sums->innocents, "named_innocents", (int)sums->named_innocents, "blameless",
-			 (int)sums->blameless, "named_blameless", (int)sums->named_blameless);
+			 "share_error_by_chance", mean(sums->by_chance, sums->costly), "innocents", (int)sums->innocents,
+			 "named_innocents", (int)sums->named_innocents, "blameless", (int)sums->blameless,
+			 "named_blameless", (int)sums->named_blameless);
 }
 
 /* The cost of each suspect of a case, and the claim for it; times in ns. */
@@ -834,13 +874,13 @@ case_json(const struct counterfactual *study, size_t at, const struct case_outco
 {
 	const struct counterfactual_score *score = &outcome->score;
 
-	return json_pack("{s:s, s:I, s:i, s:f, s:f, s:f, s:b, s:b, s:b, s:f, s:f, s:f, s:i, s:i, s:o}", "scenario",
+	return json_pack("{s:s, s:I, s:i, s:f, s:f, s:f, s:b, s:b, s:b, s:f, s:f, s:f, s:f, s:i, s:i, s:o}", "scenario",
 			 study->made[at].scenario, "seed", (json_int_t)study->made[at].seed, "index",
 			 (int)study->made[at].index, "time_error_ns", outcome->truth.base_error_ns, "time_ns",
 			 outcome->truth.base_ns, "without_all_ns", outcome->truth.all_ns, "has_cost", score->has_cost,
 			 "first", score->first, "first_alone", score->first_alone, "tau", score->tau, "tau_alone",
-			 score->tau_alone, "share_error", score->error, "innocents", (int)score->innocents,
-			 "named_innocents", (int)score->named_innocents, "suspects",
+			 score->tau_alone, "share_error", score->error, "share_error_by_chance", score->by_chance,
+			 "innocents", (int)score->innocents, "named_innocents", (int)score->named_innocents, "suspects",
 			 suspects_json(&study->reruns[at].suspects, outcome));
 }
 

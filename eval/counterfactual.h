@@ -60,13 +60,14 @@ enum counterfactual_by { BY_ESTIMATE, BY_TWIN, COUNTERFACTUAL_BY };
 
 /*
  * One case: how well its claims fit its truth. Shapley shares and times regained alone that are no effect count as 0,
- * in all but innocents. So do those that are less than two standard errors of the draws.
+ * in all but innocents. Where causes are ordered, so do those that may be nothing by the 95 % interval over draws.
  */
 struct counterfactual_score {
 	bool has_cost;           /* some suspect has effect alone; else only innocents are meant */
 	bool first, first_alone; /* the largest claim is the largest cost, by Shapley and alone, or as good as */
 	double tau, tau_alone;   /* Kendall's, of claims and the suspects' cost */
 	double error;            /* mean over suspects of |claimed share - Shapley share| */
+	double by_chance;        /* that of claims which are right, as the truth is a mean over few draws */
 	uint32_t suspects;
 	uint32_t innocents, named_innocents; /* without effect alone; and yet among root causes */
 	uint32_t blameless, named_blameless; /* of these: without a Shapley share that would be an effect, either */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Random cases for the counterfactual evaluation, and how claims are held against costs. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +13,8 @@
 #include <cmocka.h>
 
 #include "common/array.h"
+#include "common/prng.h"
+#include "common/tail.h"
 #include "eval/counterfactual.h"
 #include "scenario/scenario.h"
 #include "tests/unit/unit.h"
@@ -146,12 +149,67 @@ claims_are_held_against_costs(void **state)
 	assert_int_equal(s.named_blameless, 1);
 }
 
+/*
+ * Costs of 300, 100 and 0 us, which are known to 40 us each. What may be nothing is no order, but its mean is its share. A
+ * verdict that is right differs from such shares by so much as drawing them anew does.
+ */
+static void
+few_draws_leave_an_error(void **state)
+{
+	const struct rerun_case c = { .suspects.count = 3, .rtt_ns = 10000 };
+	struct rerun_truth truth = { .base_ns = 10e6, .has_shapley = true, .limit = 3 };
+	struct claims claims = { .ns = { 300e3, 100e3, 0 }, .named = { true, true } };
+	struct counterfactual_score s;
+	const double costs_ns[] = { 300e3, 100e3, 0 };
+	struct prng prng;
+	double sum = 0;
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++)
+		truth.costs[i] = (struct rerun_cost){ .shapley_ns = costs_ns[i], .error_ns = 40e3 };
+	truth.costs[0].has_effect = true;
+	counterfactual_score(&c, &truth, &claims, &s);
+	assert_float_equal(s.error, 0, 1e-9); /* 100 us are less than three errors */
+	assert_true(s.first);
+	assert_float_equal(s.tau, 2 / sqrt(3 * 2), 1e-9);
+	prng_init(&prng, 1, 0);
+	for (int n = 0; n < 20000; n++) {
+		double drawn_ns[3], all_ns = 0;
+
+		for (size_t i = 0; i < 3; i++) {
+			drawn_ns[i] = costs_ns[i] + 40e3 * tail_normal_at(prng_unit(&prng));
+			all_ns += drawn_ns[i];
+		}
+		for (size_t i = 0; i < 3; i++)
+			sum += fabs(drawn_ns[i] / all_ns - costs_ns[i] / 400e3) / 3;
+	}
+	assert_float_equal(s.by_chance, sum / 20000, 0.05 * s.by_chance);
+	/* The second is not known to cost less than the first by three errors of their difference. */
+	truth.costs[1].shapley_ns = 200e3;
+	claims.ns[1] = 400e3;
+	counterfactual_score(&c, &truth, &claims, &s);
+	assert_true(s.first);
+	truth.limit = 1;
+	counterfactual_score(&c, &truth, &claims, &s);
+	assert_false(s.first);
+	/* Without an error there is none by chance; nor where nothing costs anything. */
+	for (size_t i = 0; i < 3; i++)
+		truth.costs[i].error_ns = 0;
+	counterfactual_score(&c, &truth, &claims, &s);
+	assert_float_equal(s.by_chance, 0, 0);
+	for (size_t i = 0; i < 3; i++)
+		truth.costs[i] = (struct rerun_cost){ .error_ns = 40e3 };
+	counterfactual_score(&c, &truth, &claims, &s);
+	assert_float_equal(s.by_chance, 0, 0);
+}
+
 UNIT_TEST(counterfactual)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cases_are_of_several_causes),
 		cmocka_unit_test(cases_of_large_seeds_load),
 		cmocka_unit_test(claims_are_held_against_costs),
+		cmocka_unit_test(few_draws_leave_an_error),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);
