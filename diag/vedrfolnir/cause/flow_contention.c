@@ -9,9 +9,9 @@
  * questions and hosts' reports show a full link on its path.
  */
 #include "common/array.h"
-#include "diag/vedrfolnir/cause/cause.h"
+#include "diag/vedrfolnir/cause/paced.h"
 
-enum { CLAUSE_WAITED, CLAUSE_SHARED, CLAUSE_CROWD, CLAUSE_TRACED };
+enum { CLAUSE_WAITED, CLAUSE_SHARED, CLAUSE_CROWD, CLAUSE_TRACED, CLAUSE_BEHIND };
 
 /* Keys of findings about several flows: those of the collective, and those that are over in no time. */
 #define OWN_FLOWS EV_NONE
@@ -58,11 +58,18 @@ is_ours(const struct cause_set *set, const struct port_contention *m, const stru
 	       !(m->incast && cause_same_end(set, flow, m->step)) && !(m->imbalance && set->in->ev->flows[flow].collective);
 }
 
+/* Did the step's packets wait for it at their NIC, by the ledger alone? */
+static bool
+is_ahead_unseen(const struct cause_set *set, const struct port_contention *m, const struct prov_at *other)
+{
+	return paced_behind_ps(set->in, m->step, m->graph, m->port, other) > 0;
+}
+
 static bool
 is_culprit(const struct cause_set *set, const struct port_contention *m, const struct prov_at *other)
 {
-	return (m->full ? shares(set, m->step, m->graph, m->port, other)
-			: cause_shared_queue(set, m->step, m->graph, m->cf, other)) &&
+	return (m->full || is_ahead_unseen(set, m, other) ? shares(set, m->step, m->graph, m->port, other)
+							  : cause_shared_queue(set, m->step, m->graph, m->cf, other)) &&
 	       is_ours(set, m, other);
 }
 
@@ -103,7 +110,8 @@ add_culprit(struct cause_set *set, const struct port_contention *m, const struct
 	const struct evidence *ev = set->in->ev;
 	uint32_t flow = m->graph->flows[other->flow];
 	uint32_t key = ev->flows[flow].collective ? OWN_FLOWS : crowded ? CROWD : flow;
-	double waits = m->full ? other->packets : other->cf_wait;
+	bool unseen = !m->full && !crowded && is_ahead_unseen(set, m, other);
+	double waits = m->full || unseen ? other->packets : other->cf_wait;
 	struct cause_finding *finding = cause_add(set, m->port->port, NULL, key, m->step);
 
 	if (finding == NULL)
@@ -113,13 +121,15 @@ add_culprit(struct cause_set *set, const struct port_contention *m, const struct
 	cause_time(finding, other->from_ps > m->cf->from_ps ? other->from_ps : m->cf->from_ps,
 		   other->to_ps < m->cf->to_ps ? other->to_ps : m->cf->to_ps);
 	cause_explains(finding, m->port->port,
-		       cause_frames_ps(set->in, m->step, m->port, m->full ? waits : lost_frames(other)));
+		       unseen ? paced_behind_ps(set->in, m->step, m->graph, m->port, other)
+			      : cause_frames_ps(set->in, m->step, m->port, m->full ? waits : lost_frames(other)));
 	if (!cause_score(finding, waits) && !crowded)
 		return;
 	if (crowded)
 		waits += finding->out.evidence.waits;
 	finding->out.evidence = (struct finding_evidence){ .clauses = { crowded   ? CLAUSE_CROWD
 									: m->full ? CLAUSE_SHARED
+									: unseen  ? CLAUSE_BEHIND
 										  : CLAUSE_WAITED },
 							   .nclauses = 1,
 							   .step = m->step,
@@ -226,6 +236,8 @@ look(struct cause_set *set, uint32_t step)
 static const char *const clauses[] = {
 	[CLAUSE_SHARED] = "{step}: its sender was held back, and {port} was full: {waits} packets of {flow} passed there "
 			  "beside its {packets} reported",
+	[CLAUSE_BEHIND] = "{step}: its frames stood behind others at {port}: {waits} packets of {flow} passed there beside "
+			  "its {packets} reported",
 	[CLAUSE_WAITED] =
 		"{step}: its {packets} packets reported at {port} had {waits} packets of {flow} ahead of them, {each} each",
 	[CLAUSE_CROWD] = "{step}: its {packets} packets reported at {port} had {waits} packets ahead of them, {each} each, "

@@ -158,16 +158,11 @@ static void
 claim_at(const struct settling *s, struct budget_claim *claim, const struct prov_port *port, const struct prov_at *at)
 {
 	const struct cause_input *in = s->set->in;
-	double ps = frame_ps(in, port->port) * stretch(s, port);
+	double ps = frame_ps(in, port->port) * stretch(s, port), most_ps = is_nic(in, port->port) ? s->nic_ps : INFINITY;
+	double unseen_ps = paced_behind_ps(in, s->step, s->graph, port, at);
 
-	claim->most_ps = at->taken * ps;
-	claim->waited_ps = at->ahead * ps;
-	if (is_nic(in, port->port)) {
-		claim->most_ps = fmin(claim->most_ps, s->nic_ps);
-		claim->waited_ps = fmin(claim->waited_ps, s->nic_ps);
-	} else {
-		claim->waited_ps /= s->window;
-	}
+	claim->most_ps = fmin(most_ps, fmax(at->taken * ps, unseen_ps));
+	claim->waited_ps = fmin(most_ps, fmax(at->ahead * ps / (is_nic(in, port->port) ? 1 : s->window), unseen_ps));
 }
 
 /* @param port  NULL: the step did not see it, and carries the finding from steps before */

@@ -334,3 +334,21 @@ paced_carry_out(struct cause_set *set, uint32_t step)
 			carry(slowed, finding, true, is_of_class(&finding->out) ? finding->out.flows[0] : EV_NONE, 0);
 	}
 }
+
+double
+paced_behind_ps(const struct cause_input *in, uint32_t step, const struct prov_graph *graph, const struct prov_port *port,
+		const struct prov_at *other)
+{
+	const struct ev_port *of = &in->ev->ports[port->port];
+	double waits = 0, passed = 0, frames_ps = other->passed * in->ev->run.frame_bytes * 8e12 / (double)of->rate_bps;
+
+	if (in->ev->flows[in->steps[step].flow].src_port != port->port)
+		return 0;
+	for (uint32_t a = port->first_at; a < port->first_at + port->nats; a++) {
+		waits += graph->ats[a].cf_wait;
+		passed += graph->ats[a].passed;
+	}
+	return waits > 0 || passed <= 0
+		       ? 0
+		       : fmin(frames_ps, cause_ledger_ps(in, step, LEDGER_BEHIND) * other->passed / passed);
+}

@@ -32,3 +32,11 @@ void paced_forget(struct paced *paced, uint32_t flow);
 double paced_waits(const struct cause_set *set, uint32_t step, const struct cause_finding *finding, uint32_t culprit);
 /* Packets of others ahead of the step's in all queues of switches, and those carried. */
 double paced_all_waits(const struct cause_set *set, uint32_t step);
+
+/*
+ * How long the step's frames stood behind a flow's at their NIC, where its rows show no wait: those of a sender that is
+ * spaced out find no queue, and still a frame that is being sent. The ledger's, by what passed there beside them; 0 too of
+ * less than makes a step slow.
+ */
+double paced_behind_ps(const struct cause_input *in, uint32_t step, const struct prov_graph *graph,
+		       const struct prov_port *port, const struct prov_at *other);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a sender's ledger shows by itself: its NIC, its timer, its receiver, overtaken packets; and who slowed it. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -96,6 +97,43 @@ an_entry_of_the_ledger_is_a_cause(void **state)
 			assert_float_equal((float)(found->explained_ps / 1e9), 20.0f, 0.01f);
 		}
 		assert_int_equal(verdict_claim(v)->innocent, entries[i].innocent);
+		verdict_destroy(v);
+	}
+}
+
+/*
+ * 17->18 leaves its NIC spaced out: rows show no packet that waits there, and its ledger that its frames stood behind
+ * others. Those of 17->19 are most of them, and it costs no more than they took.
+ */
+static void
+frames_of_a_nic_stood_ahead_unseen(void **state)
+{
+	static const struct {
+		uint64_t behind_ps, packets;
+		bool found;
+	} rounds[] = {
+		{ LOST, 200000, true }, { LOST, 20000, true }, { LOST, 2000, false }, { EXPECT / 200, 200000, false }
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rounds); i++) {
+		struct rec_tuple other = records_tuple(H17, H19, 79);
+		const struct finding *found;
+		struct records r;
+		struct rec_step step = slow_step(&r);
+		struct verdict *v;
+
+		step.behind_ps = rounds[i].behind_ps;
+		RECORDS_PUT(&r, step, REC_STEP, H17, step.end_ps);
+		case_contention(&r, H17, 0, 0, 49, 0, F17, 90000, other, rounds[i].packets);
+		v = case_conclude(&r, REC_END_COMPLETE);
+		found = case_find(v, FINDING_FLOW_CONTENTION, "17:1", "17->19/79>79");
+		assert_int_equal(found != NULL, rounds[i].found);
+		if (found != NULL) {
+			double frames_ps = (double)rounds[i].packets * 1348 * 8e12 / RECORDS_RATE_BPS;
+
+			assert_non_null(strstr(case_evidence(v, found), "its frames stood behind others at 17:1"));
+			assert_float_equal((float)(found->explained_ps / 1e9), (float)(fmin(LOST, frames_ps) / 1e9), 0.3f);
+		}
 		verdict_destroy(v);
 	}
 }
@@ -426,6 +464,7 @@ UNIT_TEST(cause_ledger)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_entry_of_the_ledger_is_a_cause),
+		cmocka_unit_test(frames_of_a_nic_stood_ahead_unseen),
 		cmocka_unit_test(who_made_the_queue_slowed_the_sender),
 		cmocka_unit_test(pauses_slowed_the_sender_too),
 		cmocka_unit_test(a_slow_cable_slowed_the_sender_too),
