@@ -289,11 +289,12 @@ check_parts(const struct run_options *run, const struct systems_plan *plan)
 	bool job = run->processes > 1 || mpi_job_has_this();
 
 	if (plan->count != 0 && run->partitions != 0)
-		log_error("--partitions cannot be used with several diagnosers: systems are compared in virtual time, or on an "
-			  "undivided fabric");
+		log_error(
+			"--partitions cannot be used with several diagnosers: systems are compared in virtual time, or on "
+			"an undivided fabric");
 	else if ((plan->count != 0 || plan->nprograms != 0) && mpi_job_has_this())
-		log_error("mpirun cannot start a run with several diagnosers, or with a plugin: start it as rocelab run SCENARIO "
-			  "--processes N");
+		log_error("mpirun cannot start a run with several diagnosers, or with a plugin: start it as rocelab run "
+			  "SCENARIO --processes N");
 	else if (run->partitions != 0 && job)
 		log_error("--processes run in virtual time, and --partitions in real time: give one of them");
 	else if (run->processes > 1 && mpi_job_has_this())

@@ -220,8 +220,8 @@ struct trace_thread {
 	uint32_t at;     /* of its pair's flows, the traced one; of the feeds of samples, the polled one */
 	uint32_t node;   /* the polled node */
 	struct topo_walk walk;
-	bool *open;                     /* [nnodes] connections that stay */
-	size_t reply_at, reply_bytes;   /* in the tracer's replies, once it is here */
+	bool *open;                   /* [nnodes] connections that stay */
+	size_t reply_at, reply_bytes; /* in the tracer's replies, once it is here */
 };
 
 /* A process has one pair at a time. */
@@ -583,8 +583,7 @@ take_feed(struct flow_tracing *t, struct trace_thread *thread, uint64_t now_ps)
 	struct swm_sample rows[SWM_MAX_SAMPLES];
 
 	memcpy(rows, t->replies + thread->reply_at, thread->reply_bytes);
-	t->accounts[feed->host].received_bytes +=
-		sizeof(struct swm_hdr) + sizeof(struct swm_samples) + thread->reply_bytes;
+	t->accounts[feed->host].received_bytes += sizeof(struct swm_hdr) + sizeof(struct swm_samples) + thread->reply_bytes;
 	flow_samples_take(&t->samples, feed, rows, (uint32_t)(thread->reply_bytes / sizeof(rows[0])), t->index, now_ps);
 	ask_feed(t, thread, now_ps);
 	if (--t->feeds_left == 0)
@@ -699,11 +698,11 @@ share_replies(struct flow_tracing *t, uint64_t now_ps)
 
 		memcpy(&of, t->replies + at, sizeof(of));
 		thread = &t->processes[of.process].threads[of.thread];
-		partition->ops->share(partition->ctx, &(struct partition_request){ .node = thread->node,
-										   .time_ps = now_ps,
-										   .bytes = t->replies + at,
-										   .size = sizeof(of) +
-											   thread->reply_bytes });
+		partition->ops->share(partition->ctx,
+				      &(struct partition_request){ .node = thread->node,
+								   .time_ps = now_ps,
+								   .bytes = t->replies + at,
+								   .size = sizeof(of) + thread->reply_bytes });
 		at = thread->reply_at + thread->reply_bytes;
 	}
 	shared = partition->ops->shared(partition->ctx, &count);

@@ -30,7 +30,7 @@ struct plugins {
 	uint32_t count;
 	struct plugin_driver driver;
 	uint64_t epoch_ps, next_ps;
-	uint32_t *events; /* [nnodes] the number of requests to a switch */
+	uint32_t *events;     /* [nnodes] the number of requests to a switch */
 	bool real_time, over; /* over: the last window is past */
 };
 
@@ -151,9 +151,9 @@ serve_asks(const struct emulation *emulation)
 		if (is_for_here(emulation, &ask)) {
 			int32_t reply = ask_here(emulation, &ask);
 
-			partition->ops->share(partition->ctx, &(struct partition_request){ .node = ask.node,
-											   .bytes = &reply,
-											   .size = sizeof(reply) });
+			partition->ops->share(
+				partition->ctx,
+				&(struct partition_request){ .node = ask.node, .bytes = &reply, .size = sizeof(reply) });
 		}
 		partition->ops->shared(partition->ctx, &count);
 	}
@@ -178,8 +178,8 @@ poll_port(void *ctx, const char *name, struct err *err)
 	events = &plugins_of(emulation)->events[node];
 	if (*events == AGENT_MAX_EVENTS)
 		return err_set(err, -ENOSPC, "%s was polled %d times", topo->nodes[node].name, AGENT_MAX_EVENTS);
-	return ask_node(plugins_of(emulation), &(struct plugin_ask){ ASK_PORT, node, topo->ports[port].index,
-								       agent_event(node, ++*events) });
+	return ask_node(plugins_of(emulation),
+			&(struct plugin_ask){ ASK_PORT, node, topo->ports[port].index, agent_event(node, ++*events) });
 }
 
 /* "src->dst/sport>dport". @return whether the text has that form; the ends' names are split off it */

@@ -191,7 +191,7 @@ struct launch_partitions {
 	char number[PARTITION_MAX][16];     /* "1/2" */
 	char dir[PARTITION_MAX][PATH_MAX];
 	char management[PATH_MAX]; /* folder of all devices' sockets */
-	char first[64]; /* socket of partition 0 */
+	char first[64];            /* socket of partition 0 */
 	bool started;
 	pid_t pids[PARTITION_MAX]; /* 0: it does not run */
 	struct child_watch watch[PARTITION_MAX];

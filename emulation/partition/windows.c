@@ -397,8 +397,8 @@ partition_recv_shared(struct partitions *partitions, uint32_t from, const struct
 		return -EPROTO;
 	request = unfinished(partitions, head.node);
 	if (request != NULL && (uint64_t)request->rest_bytes != (uint64_t)head.rest_bytes + size)
-		return err_set(err, -EPROTO, "SHARED: %zu B, and %u B later, where %u B are missing", size,
-			       head.rest_bytes, request->rest_bytes);
+		return err_set(err, -EPROTO, "SHARED: %zu B, and %u B later, where %u B are missing", size, head.rest_bytes,
+			       request->rest_bytes);
 	if (request == NULL) {
 		partitions->requests = grow(partitions->requests, &partitions->requests_cap, partitions->nrequests + 1u,
 					    sizeof(*partitions->requests), "requests of other partitions");

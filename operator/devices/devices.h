@@ -35,8 +35,9 @@ extern const struct run_service *const devices_services[];
 int devices_set_time(struct emulation *emulation, uint64_t at_ps, struct err *err);
 
 /*
- * Management sockets of a run in real time, of the devices that are here: partitions of a machine share a folder. They are served between its windows, by the machine's
- * clock: a fabric that is behind answers as one that is not, but for the time that one of its windows takes.
+ * Management sockets of a run in real time, of the devices that are here: partitions of a machine share a folder. They
+ * are served between its windows, by the machine's clock: a fabric that is behind answers as one that is not, but for the
+ * time that one of its windows takes.
  */
 
 struct live;

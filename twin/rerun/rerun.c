@@ -30,7 +30,7 @@
 
 #define MAX_BROKEN 10 /* a cause that breaks this many runs breaks the others, too: a full disk */
 #define LOG_LINE_MAX 1024
-#define OUTSIDE 0.05 /* of what may be lies outside an interval */
+#define ALPHA 0.05   /* a truth lies beyond an interval with this probability */
 #define ORDER_SEED 1 /* of the orders by which shares are sampled: the same runs when the command is repeated */
 
 /* A run in progress. */
@@ -546,8 +546,8 @@ rerun_limit(const struct rerun_case *c, uint32_t draws)
 	uint32_t pairs = rerun_causes(c) > SHAPLEY_MAX ? c->orders / 2 : 0;
 
 	if (draws > 1)
-		return tail_student_at(OUTSIDE / 2, draws - 1);
-	return pairs > 1 ? tail_student_at(OUTSIDE / 2, pairs - 1) : tail_normal_at(OUTSIDE / 2);
+		return tail_student_at(ALPHA / 2, draws - 1);
+	return pairs > 1 ? tail_student_at(ALPHA / 2, pairs - 1) : tail_normal_at(ALPHA / 2);
 }
 
 static void
