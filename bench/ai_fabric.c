@@ -24,11 +24,11 @@
 #include "common/run_files.h"
 #include "common/units.h"
 #include "eval/args.h"
+#include "eval/study.h"
 #include "scenario/scenario.h"
 #include "store/schema.h"
 #include "twin/rerun/job.h"
 
-#define OUT "out/bench-ai-fabric"
 #define RESULTS "ai-fabric.json"
 #define SCENARIO "case.cfg"
 #define MAX_NAMES 16
@@ -44,11 +44,10 @@ struct run {
 };
 
 struct bench {
-	const char *path, *dir;
+	struct study_args args;
+	const char *path;
 	const char *only[MAX_NAMES];
 	uint32_t nonly;
-	bool json;
-	struct shard shard;
 	struct scenario *scenario;
 	struct ai_fabric fabric;
 	struct ai_row *rows; /* [nrows] */
@@ -68,7 +67,7 @@ static const char *const absent[] = {
 static void
 dir_of(const struct bench *b, const struct run *run, const char *name, char path[PATH_MAX + 64])
 {
-	snprintf(path, PATH_MAX + 64, "%s/%s/%u/%u%s%s", b->dir, run->row->test->name, run->row->value, run->part,
+	snprintf(path, PATH_MAX + 64, "%s/%s/%u/%u%s%s", b->args.dir, run->row->test->name, run->row->value, run->part,
 		 name[0] != '\0' ? "/" : "", name);
 }
 
@@ -446,7 +445,7 @@ plan_round(struct bench *b)
 		struct ai_row *row = &b->rows[i];
 		uint32_t begun = row->nparts;
 
-		if (!shard_has(&b->shard, i))
+		if (!shard_has(&b->args.shard, i))
 			continue;
 		while (!row->broken && row->nparts < row->test->parts)
 			b->runs[b->nruns++] = (struct run){ row, row->nparts++ };
@@ -463,7 +462,7 @@ check_merge(const struct bench *b, struct err *err)
 {
 	uint64_t missing = 0;
 
-	for (uint32_t i = 0; shard_is_merge(&b->shard) && i < b->nruns; i++) {
+	for (uint32_t i = 0; shard_is_merge(&b->args.shard) && i < b->nruns; i++) {
 		char *text = text_of(b, &b->runs[i], err);
 
 		if (text == NULL)
@@ -471,7 +470,7 @@ check_merge(const struct bench *b, struct err *err)
 		missing += !is_there(b, &b->runs[i], text);
 		free(text);
 	}
-	return shard_check(&b->shard, missing, err);
+	return shard_check(&b->args.shard, missing, err);
 }
 
 static int
@@ -483,7 +482,7 @@ run_rounds(struct bench *b, struct err *err)
 	for (plan_round(b); ret == 0 && b->nruns != 0; plan_round(b)) {
 		ret = check_merge(b, err);
 		if (ret == 0)
-			ret = pool_run(eval_args_jobs(), &ops, b, err);
+			ret = pool_run(b->args.jobs, &ops, b, err);
 		for (uint32_t i = 0; ret == 0 && i < b->nruns; i++) {
 			struct ai_row *row = b->runs[i].row;
 
@@ -604,13 +603,10 @@ look_at_fabric(struct bench *b, struct err *err)
 }
 
 static int
-run_all(void *ctx, struct err *err)
+run_all(void *options, struct err *err)
 {
-	struct bench *b = ctx;
-	int ret = shard_merge(&b->shard, b->dir, NULL, err);
-
-	if (ret == 0)
-		ret = look_at_fabric(b, err);
+	struct bench *b = options;
+	int ret = look_at_fabric(b, err);
 
 	b->rows = calloc(MAX_ROWS, sizeof(*b->rows));
 	b->runs = calloc((size_t)MAX_ROWS * AI_MAX_PARTS, sizeof(*b->runs));
@@ -621,11 +617,9 @@ run_all(void *ctx, struct err *err)
 		ret = run_rounds(b, err);
 	}
 	progress_line("%s", "");
-	if (ret == 0 && shard_is_part(&b->shard))
-		eval_args_part(&b->shard);
-	else if (ret == 0)
-		ret = eval_args_report(results(b), b->dir, RESULTS, b->json, err);
-	if (ret == 0 && !shard_is_part(&b->shard) && !b->json)
+	if (ret == 0 && !shard_is_part(&b->args.shard))
+		ret = eval_args_report(results(b), b->args.dir, RESULTS, b->args.json, err);
+	if (ret == 0 && !shard_is_part(&b->args.shard) && !b->args.json)
 		print(b);
 	free(b->rows);
 	free(b->runs);
@@ -633,13 +627,7 @@ run_all(void *ctx, struct err *err)
 	return ret == 0 ? (int)b->broken : ret;
 }
 
-static const struct argp_option option_table[] = {
-	{ "out", 'o', "DIR", 0, "Keep cases, runs and results in DIR (default " OUT "); resume from those that are there",
-	  0 },
-	EVAL_ARGS_SHARDS,
-	{ "json", 'j', NULL, 0, "Print JSON instead of a table", 0 },
-	{ 0 },
-};
+static const struct argp_option no_options[] = { { 0 } };
 
 static void
 ask_for(struct bench *b, const char *name, const struct argp_state *state)
@@ -655,20 +643,11 @@ ask_for(struct bench *b, const char *name, const struct argp_state *state)
 }
 
 static error_t
-parse(int key, char *arg, struct argp_state *state)
+parse(int key, char *arg, struct argp_state *state, void *options)
 {
-	struct bench *b = state->input;
+	struct bench *b = options;
 
 	switch (key) {
-	case EVAL_ARGS_SHARD:
-	case EVAL_ARGS_MERGE:
-		return eval_args_shard(state, key, arg, &b->shard);
-	case 'o':
-		b->dir = arg;
-		return 0;
-	case 'j':
-		b->json = true;
-		return 0;
 	case ARGP_KEY_ARG:
 		if (b->path == NULL)
 			b->path = arg;
@@ -695,40 +674,28 @@ list_tests(FILE *to)
 		fprintf(to, "  %s\n", absent[i]);
 }
 
-static char *
-help_filter(int key, const char *text, void *input)
+static void
+init(void *options)
 {
-	(void)input;
-	return args_help_list(key, text, list_tests);
+	(void)options; /* all zero */
 }
 
-static const struct argp argp = {
-	.options = option_table,
-	.parser = parse,
+const struct study bench_ai_fabric = {
+	.name = "ai-fabric",
+	.benchmark = true,
+	.help = "Runs tests of the IETF's drafts on benchmarks of AI fabrics "
+		"(draft-calabria-bmwg-ai-fabric-training-bench), scaled down, on the fabric of a scenario: its topology, "
+		"switches and hosts, without its traffic. The drafts set no limits: the rules are rocelab's.\v"
+		"DIR/TEST/VALUE/RUN has a run, and case.cfg, which `rocelab run` repeats; DIR/" RESULTS
+		" has all numbers. The same command resumes an interrupted one.",
 	.args_doc = "SCENARIO [TEST...]",
-	.doc = "Runs tests of the IETF's drafts on benchmarks of AI fabrics "
-	       "(draft-calabria-bmwg-ai-fabric-training-bench), "
-	       "scaled down, on the fabric of a scenario: its topology, switches and hosts, without its traffic. The "
-	       "drafts "
-	       "set no limits: the rules are rocelab's.\v"
-	       "DIR/TEST/VALUE/RUN has a run, and case.cfg, which `rocelab run` repeats; DIR/" RESULTS
-	       " has all numbers. The same command resumes an interrupted one.",
-	.help_filter = help_filter,
+	.options = no_options,
+	.parse = parse,
+	.list = list_tests,
+	.size = sizeof(struct bench),
+	.init = init,
+	.kept = "cases, runs and results",
+	.out = "out/bench-ai-fabric",
+	.printed = "a table",
+	.run = run_all,
 };
-
-int
-bench_ai_fabric_main(int argc, char **argv)
-{
-	struct bench b = { .dir = NULL };
-	char dir[PATH_MAX];
-	int ret = EXIT_USAGE;
-
-	log_set_command("rocelab bench ai-fabric");
-	if (args_parse(&argp, argc, argv, 0, &b) == 0) {
-		if (b.dir == NULL)
-			b.dir = shard_folder(&b.shard, OUT, dir, sizeof(dir));
-		ret = eval_args_run(b.dir, run_all, &b);
-	}
-	shard_fini(&b.shard);
-	return ret;
-}

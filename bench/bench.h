@@ -14,6 +14,8 @@
 
 #define BENCH_MAX_REPEATS 20
 
+struct study;
+
 struct bench_options {
 	int repeats; /* of every case; pairs of runs where `against` is set */
 	bool json;
@@ -89,13 +91,6 @@ int bench_trace(const char *dir, const struct bench_options *options, struct err
  */
 int bench_telemetry(const char *dir, const struct bench_options *options, struct err *err);
 
-/*
- * rocelab bench telemetry SCENARIO|FAMILY...: what accuracy a telemetry budget buys, with options of its own.
- * @param argv  "telemetry" first
- * @return the exit code
- */
-int bench_tradeoff_main(int argc, char **argv);
-
 /* rocelab bench stages: each stage of the telemetry path by itself, and the exporter by load. */
 
 /*
@@ -154,18 +149,10 @@ int bench_state(const char *dir, const struct bench_options *options, struct err
 int bench_epochs(const char *dir, const struct bench_options *options, struct err *err);
 
 /*
- * rocelab bench ai-fabric SCENARIO [TEST...]: tests of the BMWG's drafts on AI fabrics, with options of its own.
- * @param argv  "ai-fabric" first
- * @return the exit code
+ * Those that keep their runs in a folder: tests of the BMWG's drafts on AI fabrics; speed against size, and a model of it;
+ * and, of rocelab bench telemetry SCENARIO|FAMILY..., what accuracy a telemetry budget buys.
  */
-int bench_ai_fabric_main(int argc, char **argv);
-
-/*
- * rocelab bench scale: speed against size, and a model of it, with options of its own.
- * @param argv  "scale" first
- * @return the exit code
- */
-int bench_scale_main(int argc, char **argv);
+extern const struct study bench_ai_fabric, bench_scale, bench_tradeoff;
 
 /* rocelab bench realtime. */
 

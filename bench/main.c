@@ -13,6 +13,7 @@
 #include "common/log.h"
 #include "common/private_dir.h"
 #include "common/program.h"
+#include "eval/study.h"
 
 struct benchmark {
 	const char *name;
@@ -253,11 +254,11 @@ main(int argc, char **argv)
 		return EXIT_DONE;
 	}
 	if (argc >= 2 && strcmp(argv[1], "ai-fabric") == 0)
-		return bench_ai_fabric_main(argc - 1, argv + 1);
+		return study_main(&bench_ai_fabric, argc - 1, argv + 1);
 	if (argc >= 2 && strcmp(argv[1], "scale") == 0)
-		return bench_scale_main(argc - 1, argv + 1);
+		return study_main(&bench_scale, argc - 1, argv + 1);
 	if (is_tradeoff(argc, argv))
-		return bench_tradeoff_main(argc - 1, argv + 1);
+		return study_main(&bench_tradeoff, argc - 1, argv + 1);
 	log_set_command("rocelab bench");
 	/* Of each of many runs: what is to be warned of in them is what is measured. */
 	setenv("ROCELAB_LOG", "error", 0);

@@ -25,7 +25,6 @@
 #include "eval/args.h"
 #include "twin/rerun/job.h"
 
-#define OUT "out/bench-scale"
 #define SCENARIO "case.cfg"
 #define REFUSAL "refused.txt"
 #define MAX_BROKEN 10 /* a cause that breaks this many runs breaks the others, too: a full disk */
@@ -136,7 +135,7 @@ dir_of(const struct scale *b, const struct scale_row *row, const char *name, cha
 {
 	static const char *const parts[] = { "", "-first", "-second", "" };
 
-	snprintf(path, PATH_MAX, "%s/%s/%u-%uG-%uns-%ul-%up%s%s%s", b->dir, scale_patterns[row->pattern], row->hosts,
+	snprintf(path, PATH_MAX, "%s/%s/%u-%uG-%uns-%ul-%up%s%s%s", b->args.dir, scale_patterns[row->pattern], row->hosts,
 		 row->gbps, row->delay_ns, row->lcores, row->processes, parts[row->part], name[0] != '\0' ? "/" : "", name);
 }
 
@@ -247,7 +246,7 @@ read_row(const struct scale *b, struct scale_row *row)
 	free(text);
 	dir_of(b, row, RUN_SUMMARY, path);
 	run = same ? json_load_file(path, 0, NULL) : NULL;
-	if (run == NULL && same && shard_is_merge(&b->shard))
+	if (run == NULL && same && shard_is_merge(&b->args.shard))
 		read_refusal(b, row);
 	if (strcmp(json_string_value(json_object_get(run, "end_reason")) ?: "", "complete") != 0) {
 		json_decref(run);
@@ -271,7 +270,7 @@ is_waiting(const struct scale *b, uint32_t number)
 {
 	const struct scale_row *row = &b->rows[number];
 
-	return row->state == SCALE_WAITING && shard_has(&b->shard, row->part == SCALE_SECOND ? number - 1 : number);
+	return row->state == SCALE_WAITING && shard_has(&b->args.shard, row->part == SCALE_SECOND ? number - 1 : number);
 }
 
 static int
@@ -394,8 +393,8 @@ find_processes(const struct scale *b, struct err *err)
 	FILE *file;
 	pid_t pid;
 
-	snprintf(dir, sizeof(dir), "%s/help", b->dir);
-	snprintf(path, sizeof(path), "%.*s/help/" JOB_LOG, PATH_MAX - 32, b->dir);
+	snprintf(dir, sizeof(dir), "%s/help", b->args.dir);
+	snprintf(path, sizeof(path), "%.*s/help/" JOB_LOG, PATH_MAX - 32, b->args.dir);
 	if (run_dir_make(dir, err) < 0)
 		return false;
 	pid = job_start_program("cli", &args, dir, -1, err);
@@ -413,32 +412,28 @@ find_processes(const struct scale *b, struct err *err)
 /* ---- the command ---- */
 
 static int
-run_all(void *ctx, struct err *err)
+run_all(void *options, struct err *err)
 {
 	const struct pool_ops ops = { start, ended };
-	struct scale *b = ctx;
-	int ret = shard_merge(&b->shard, b->dir, NULL, err);
+	struct scale *b = options;
+	int ret = 0;
 
 	b->rows = calloc(SCALE_MAX_ROWS, sizeof(*b->rows));
-	if (ret == 0 && b->rows == NULL)
-		ret = err_set(err, -ENOMEM, "out of memory");
-	if (ret == 0) {
-		b->has_processes = find_processes(b, err);
-		list_rows(b);
-	}
+	if (b->rows == NULL)
+		return err_set(err, -ENOMEM, "out of memory");
+	b->has_processes = find_processes(b, err);
+	list_rows(b);
 	for (uint32_t i = 0; ret == 0 && i < b->nrows; i++) {
 		if (b->rows[i].state == SCALE_WAITING)
 			read_row(b, &b->rows[i]);
 		b->missing += is_waiting(b, i);
 	}
 	if (ret == 0)
-		ret = shard_check(&b->shard, b->missing, err);
+		ret = shard_check(&b->args.shard, b->missing, err);
 	if (ret == 0)
 		ret = pool_run(2, &ops, b, err);
 	progress_line("%s", "");
-	if (ret == 0 && shard_is_part(&b->shard))
-		eval_args_part(&b->shard);
-	else if (ret == 0)
+	if (ret == 0 && !shard_is_part(&b->args.shard))
 		ret = scale_report(b, err);
 	free(b->rows);
 	return ret == 0 ? (int)b->broken : ret;
@@ -453,9 +448,6 @@ static const struct argp_option option_table[] = {
 	{ "mhops", 'm', "N", 0, "Millions of packet hops that a run has, about (default 20)", 0 },
 	{ "sync", 's', "NS", 0, "Forecast: ns to end a window between machines (default 10000)", 0 },
 	{ "message", 'M', "NS", 0, "Forecast: ns for a packet that crosses to another machine (default 100)", 0 },
-	EVAL_ARGS_SHARDS,
-	{ "out", 'o', "DIR", 0, "Keep runs and results in DIR (default " OUT "); resume from those that are there", 0 },
-	{ "json", 'j', NULL, 0, "Print JSON instead of tables", 0 },
 	{ 0 },
 };
 
@@ -493,14 +485,11 @@ set_patterns(const struct argp_state *state, char *text, struct scale *b)
 }
 
 static error_t
-parse(int key, char *arg, struct argp_state *state)
+parse(int key, char *arg, struct argp_state *state, void *options)
 {
-	struct scale *b = state->input;
+	struct scale *b = options;
 
 	switch (key) {
-	case EVAL_ARGS_SHARD:
-	case EVAL_ARGS_MERGE:
-		return eval_args_shard(state, key, arg, &b->shard);
 	case 'n':
 		set_values(state, "--hosts", arg, 2, 1 << 20, &b->hosts);
 		return 0;
@@ -525,54 +514,46 @@ parse(int key, char *arg, struct argp_state *state)
 	case 'M':
 		b->message_ns = (double)args_number(state, "--message", arg, 1, 1000000000);
 		return 0;
-	case 'o':
-		b->dir = arg;
-		return 0;
-	case 'j':
-		b->json = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		args_error(state, "it takes no \"%s\"", arg);
-		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
 
-static const struct argp argp = {
-	.options = option_table,
-	.parser = parse,
-	.doc = "Measures speed against size: hosts, patterns, rates, lcores and processes, one run at a time, and two "
-	       "runs side by side. Fits a model of the time to runs of one lcore, checks it with slower cables, and "
-	       "forecasts what more machines would give.\vWhat a scenario's limits or this build do not allow is "
-	       "refused, with the reason. DIR/" SCALE_RESULTS " and DIR/" SCALE_TABLE
-	       " have a row a run. The same command resumes an interrupted one.",
-};
-
-int
-bench_scale_main(int argc, char **argv)
+static void
+init(void *options)
 {
-	struct scale b = { .mhops = MHOPS,
-			   .sync_ns = SYNC_NS,
-			   .message_ns = MESSAGE_NS,
-			   .gbps = { .at = { 100, 400 }, .count = 2 },
-			   .lcores = { .at = { 1, 2 }, .count = 2 },
-			   .processes = { .at = { 1, 2, 4 }, .count = 3 },
-			   .asked = { true, true, true } };
-	char dir[PATH_MAX];
-	int ret = EXIT_USAGE;
+	struct scale *b = options;
 
-	for (; default_hosts[b.hosts.count] != 0; b.hosts.count++)
-		b.hosts.at[b.hosts.count] = default_hosts[b.hosts.count];
-	log_set_command("rocelab bench scale");
-	if (args_parse(&argp, argc, argv, 0, &b) == 0) {
-		if (b.dir == NULL)
-			b.dir = shard_folder(&b.shard, OUT, dir, sizeof(dir));
-		ret = eval_args_run(b.dir, run_all, &b);
-	}
-	shard_fini(&b.shard);
-	return ret;
+	b->mhops = MHOPS;
+	b->sync_ns = SYNC_NS;
+	b->message_ns = MESSAGE_NS;
+	b->gbps = (struct scale_values){ .at = { 100, 400 }, .count = 2 };
+	b->lcores = (struct scale_values){ .at = { 1, 2 }, .count = 2 };
+	b->processes = (struct scale_values){ .at = { 1, 2, 4 }, .count = 3 };
+	for (size_t p = 0; p < SCALE_PATTERNS; p++)
+		b->asked[p] = true;
+	for (; default_hosts[b->hosts.count] != 0; b->hosts.count++)
+		b->hosts.at[b->hosts.count] = default_hosts[b->hosts.count];
 }
+
+const struct study bench_scale = {
+	.name = "scale",
+	.benchmark = true,
+	.paced = true,
+	.help = "Measures speed against size: hosts, patterns, rates, lcores and processes, one run at a time, and two "
+		"runs side by side. Fits a model of the time to runs of one lcore, checks it with slower cables, and "
+		"forecasts what more machines would give.\vWhat a scenario's limits or this build do not allow is "
+		"refused, with the reason. DIR/" SCALE_RESULTS " and DIR/" SCALE_TABLE
+		" have a row a run. The same command resumes an interrupted one.",
+	.options = option_table,
+	.parse = parse,
+	.size = sizeof(struct scale),
+	.init = init,
+	.kept = "runs and results",
+	.out = "out/bench-scale",
+	.printed = "tables",
+	.run = run_all,
+};
 
 #define LEAST_PIVOT 1e-12 /* of columns whose length is 1 */
 

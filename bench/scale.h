@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
-#include "twin/rerun/shard.h"
+#include "eval/study.h"
 
 /*
  * A model of a run's time, fitted to runs: work of hops and of nodes in a window, against what a window costs where several
@@ -91,13 +91,12 @@ struct scale_values {
 };
 
 struct scale {
-	const char *dir;
-	bool json, has_processes;
+	struct study_args args;
+	bool has_processes;
 	uint32_t mhops;
 	double sync_ns, message_ns;
 	struct scale_values hosts, gbps, lcores, processes;
 	bool asked[SCALE_PATTERNS];
-	struct shard shard;
 	struct scale_row *rows; /* [nrows] */
 	uint32_t nrows, next, done, missing, broken, running;
 	uint32_t slots[2];

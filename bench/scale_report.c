@@ -399,7 +399,7 @@ write_csv(const struct scale *b, const json_t *root, struct err *err)
 	struct outfile out;
 	const char *key;
 	size_t i;
-	int ret = outfile_open(&out, b->dir, SCALE_TABLE, err);
+	int ret = outfile_open(&out, b->args.dir, SCALE_TABLE, err);
 
 	if (ret < 0)
 		return ret;
@@ -437,9 +437,9 @@ scale_report(struct scale *b, struct err *err)
 	root = results(b);
 	ret = write_csv(b, root, err);
 	if (ret == 0)
-		ret = eval_args_report(json_incref(root), b->dir, SCALE_RESULTS, b->json, err);
+		ret = eval_args_report(json_incref(root), b->args.dir, SCALE_RESULTS, b->args.json, err);
 	json_decref(root);
-	if (ret < 0 || b->json)
+	if (ret < 0 || b->args.json)
 		return ret;
 	print_rows(b);
 	if (b->model_there)

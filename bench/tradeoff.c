@@ -11,19 +11,17 @@
 #include "common/program.h"
 #include "eval/args.h"
 #include "eval/case.h"
+#include "eval/study.h"
 #include "eval/tradeoff/tradeoff.h"
 #include "twin/rerun/job.h"
 
-#define OUT "out/bench-telemetry"
 #define POLICIES "vedrfolnir,vedrfolnir-paper,hawkeye-maxr,hawkeye-minr,full-polling"
 #define BUDGETS "100KB,1MB,10MB,100MB"
 #define SEEDS 5
 
 struct options {
+	struct study_args args;
 	struct tradeoff study;
-	struct shard shard;
-	char dir[PATH_MAX]; /* unless another is given */
-	bool json;
 };
 
 enum { OPT_NO_TIMES = 256 };
@@ -43,11 +41,6 @@ static const struct argp_option option_table[] = {
 	{ "set", 's', "PATH=VALUE", 0, "Override a key of every case's scenario", 0 },
 	{ "no-times", OPT_NO_TIMES, NULL, 0, "Do not look for times to detection and verdict, which takes most analyses",
 	  0 },
-	{ "jobs", 'J', "N", 0, "Runs side by side (default: one a CPU)", 0 },
-	EVAL_ARGS_SHARDS,
-	{ "out", 'o', "DIR", 0,
-	  "Keep cases, results and figures in DIR (default " OUT "); resume from those that are there", 0 },
-	{ "json", 'j', NULL, 0, "Print JSON instead of a table", 0 },
 	{ 0 },
 };
 
@@ -99,14 +92,11 @@ fill_in(struct options *options, const struct argp_state *state)
 }
 
 static error_t
-parse(int key, char *arg, struct argp_state *state)
+parse(int key, char *arg, struct argp_state *state, void *options_of)
 {
-	struct options *options = state->input;
+	struct options *options = options_of;
 
 	switch (key) {
-	case EVAL_ARGS_SHARD:
-	case EVAL_ARGS_MERGE:
-		return eval_args_shard(state, key, arg, &options->shard);
 	case 'p':
 		add_words(options, arg, tradeoff_add_policy, state);
 		return 0;
@@ -128,42 +118,16 @@ parse(int key, char *arg, struct argp_state *state)
 	case OPT_NO_TIMES:
 		options->study.times = false;
 		return 0;
-	case 'J':
-		options->study.jobs = (uint32_t)args_number(state, "--jobs", arg, 1, POOL_MAX_JOBS);
-		return 0;
-	case 'o':
-		options->study.dir = arg;
-		return 0;
-	case 'j':
-		options->json = true;
-		return 0;
 	case ARGP_KEY_ARG:
 		add_words(options, arg, tradeoff_add_input, state);
 		return 0;
 	case ARGP_KEY_END:
 		fill_in(options, state);
-		if (options->study.dir == NULL)
-			options->study.dir = shard_folder(&options->shard, OUT, options->dir, sizeof(options->dir));
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
-
-static const struct argp argp = {
-	.options = option_table,
-	.parser = parse,
-	.args_doc = "SCENARIO|FAMILY...",
-	.doc = "Measures what accuracy a telemetry budget buys: runs every case under every policy, budget and epoch as "
-	       "`rocelab run` does, and compares the verdicts with the truth.\vThe truth of a scenario, and of the random "
-	       "ones "
-	       "of \"" TRADEOFF_CAUSES "\", is the time that running without each of its causes regains; a family's is its "
-	       "judge's (rocelab eval --help lists them). DIR then holds tradeoff.json, runs.csv, points.csv, "
-	       "accuracy.svg, "
-	       "share-error.svg, detection.svg and verdict.svg. Without SCENARIO or FAMILY, `rocelab bench telemetry` "
-	       "measures "
-	       "what a record costs.",
-};
 
 /* Keys and options of all runs. */
 static const char *const shared[] = { "study.json", NULL };
@@ -172,19 +136,20 @@ static int
 run(void *options_of, struct err *err)
 {
 	struct options *options = options_of;
+	const struct study_args *args = &options->args;
 	struct tradeoff *study = &options->study;
-	int ret = shard_merge(&options->shard, study->dir, shared, err), wrote = 0;
+	int ret, wrote = 0;
 
-	if (ret == 0)
-		ret = tradeoff_run(study, err);
-	if (ret == 0 && shard_is_part(&options->shard)) {
-		eval_args_part(&options->shard);
-	} else if (ret >= 0 && !shard_is_part(&options->shard)) {
+	study->jobs = args->jobs;
+	study->dir = args->dir;
+	study->shard = &args->shard;
+	ret = tradeoff_run(study, err);
+	if (ret >= 0 && !shard_is_part(&args->shard)) {
 		wrote = tradeoff_write(study, err);
-		if (wrote == 0 && !options->json)
+		if (wrote == 0 && !args->json)
 			wrote = tradeoff_print(study, stdout, err);
 		if (wrote == 0)
-			wrote = eval_args_report(tradeoff_json(study), study->dir, "tradeoff.json", options->json, err);
+			wrote = eval_args_report(tradeoff_json(study), study->dir, "tradeoff.json", args->json, err);
 		if (wrote == 0)
 			log_info(
 				"%s has points.csv, runs.csv, tradeoff.json and the figures accuracy.svg, share-error.svg, "
@@ -195,24 +160,32 @@ run(void *options_of, struct err *err)
 	return wrote < 0 ? wrote : ret;
 }
 
-int
-bench_tradeoff_main(int argc, char **argv)
+static void
+init(void *options_of)
 {
-	struct options *options = calloc(1, sizeof(*options));
-	int ret = EXIT_USAGE;
+	struct options *options = options_of;
 
-	if (options == NULL) {
-		log_error("out of memory");
-		return EXIT_FAILED;
-	}
-	options->study.jobs = eval_args_jobs();
-	options->study.shard = &options->shard;
 	options->study.scale = 1;
 	options->study.times = true;
-	log_set_command("rocelab bench telemetry");
-	if (args_parse(&argp, argc, argv, 0, options) == 0)
-		ret = eval_args_run(options->study.dir, run, options);
-	shard_fini(&options->shard);
-	free(options);
-	return ret;
 }
+
+const struct study bench_tradeoff = {
+	.name = "telemetry",
+	.benchmark = true,
+	.help = "Measures what accuracy a telemetry budget buys: runs every case under every policy, budget and epoch as "
+		"`rocelab run` does, and compares the verdicts with the truth.\vThe truth of a scenario, and of the random "
+		"ones of \"" TRADEOFF_CAUSES "\", is the time that running without each of its causes regains; a family's "
+		"is its judge's (rocelab eval --help lists them). DIR then holds tradeoff.json, runs.csv, points.csv, "
+		"accuracy.svg, share-error.svg, detection.svg and verdict.svg. Without SCENARIO or FAMILY, `rocelab bench "
+		"telemetry` measures what a record costs.",
+	.args_doc = "SCENARIO|FAMILY...",
+	.options = option_table,
+	.parse = parse,
+	.size = sizeof(struct options),
+	.init = init,
+	.kept = "cases, results and figures",
+	.out = "out/bench-telemetry",
+	.shared = shared,
+	.printed = "a table",
+	.run = run,
+};

@@ -699,6 +699,12 @@ odd_thin(struct odd_case *c, struct err *err)
 	return 0;
 }
 
+/* The same cases without the fault. */
+#define CLEAN(name_, make_)                                                                                                \
+	{                                                                                                                  \
+		.name = name_ "-clean", .doc = "the same without it", .make = make_, .clean_of = name_                     \
+	}
+
 const struct odd_group odd_groups[] = {
 	{ .name = "delay", .doc = "5 to 100 us more delay on a link", .make = odd_delay },
 	{ .name = "loss", .doc = "frames of a port are lost, 1 in 100,000 to half", .make = odd_loss },
@@ -737,17 +743,17 @@ const struct odd_group odd_groups[] = {
 	{ .name = "bursts", .doc = "frames are damaged in bursts at a host's link", .make = odd_bursts },
 	{ .name = "ack-loss", .doc = "ACKs alone are lost, 1 in 1,000 to half", .make = odd_ack_loss },
 	{ .name = "thin", .doc = "a telemetry budget of 10 kB to 1 MB a second, beside delay or loss", .make = odd_thin },
-	{ .name = "lossy-clean", .doc = "the same without it", .make = odd_lossy, .clean_of = "lossy" },
-	{ .name = "timers-clean", .doc = "the same without it", .make = odd_timers, .clean_of = "timers" },
-	{ .name = "ack-load-clean", .doc = "the same without it", .make = odd_ack_load, .clean_of = "ack-load" },
-	{ .name = "nics-clean", .doc = "the same without it", .make = odd_nics, .clean_of = "nics" },
-	{ .name = "receivers-clean", .doc = "the same without it", .make = odd_receivers, .clean_of = "receivers" },
-	{ .name = "lasting-clean", .doc = "the same without it", .make = odd_lasting, .clean_of = "lasting" },
-	{ .name = "slow-cable-clean", .doc = "the same without it", .make = odd_slow_cable, .clean_of = "slow-cable" },
-	{ .name = "watchdog-clean", .doc = "the same without it", .make = odd_watchdog, .clean_of = "watchdog" },
-	{ .name = "bursts-clean", .doc = "the same without it", .make = odd_bursts, .clean_of = "bursts" },
-	{ .name = "ack-loss-clean", .doc = "the same without it", .make = odd_ack_loss, .clean_of = "ack-loss" },
-	{ .name = "thin-clean", .doc = "the same without it", .make = odd_thin, .clean_of = "thin" },
+	CLEAN("lossy", odd_lossy),
+	CLEAN("timers", odd_timers),
+	CLEAN("ack-load", odd_ack_load),
+	CLEAN("nics", odd_nics),
+	CLEAN("receivers", odd_receivers),
+	CLEAN("lasting", odd_lasting),
+	CLEAN("slow-cable", odd_slow_cable),
+	CLEAN("watchdog", odd_watchdog),
+	CLEAN("bursts", odd_bursts),
+	CLEAN("ack-loss", odd_ack_loss),
+	CLEAN("thin", odd_thin),
 	{ .name = NULL },
 };
 

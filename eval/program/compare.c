@@ -10,7 +10,7 @@
 #include "common/program.h"
 #include "eval/args.h"
 #include "eval/compare/score.h"
-#include "eval/program/study.h"
+#include "eval/study.h"
 #include "scenario/scenario.h"
 
 #define RESULTS "compare.json"

@@ -9,7 +9,7 @@
 #include "common/program.h"
 #include "eval/args.h"
 #include "eval/counterfactual.h"
-#include "eval/program/study.h"
+#include "eval/study.h"
 
 struct options {
 	struct study_args args;

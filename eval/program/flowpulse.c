@@ -6,7 +6,7 @@
 #include "common/program.h"
 #include "eval/args.h"
 #include "eval/flowpulse/study.h"
-#include "eval/program/study.h"
+#include "eval/study.h"
 
 #define MIN_SCALE 0.001
 #define MAX_SCALE 10

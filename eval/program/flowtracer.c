@@ -5,7 +5,7 @@
 #include "common/program.h"
 #include "eval/args.h"
 #include "eval/flowtracer/study.h"
-#include "eval/program/study.h"
+#include "eval/study.h"
 
 #define RESULTS "flowtracer.json"
 

@@ -7,7 +7,7 @@
 #include "common/program.h"
 #include "eval/args.h"
 #include "eval/hardware/study.h"
-#include "eval/program/study.h"
+#include "eval/study.h"
 
 #define RESULTS "hardware.json"
 

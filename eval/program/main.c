@@ -14,7 +14,7 @@
 #include "common/run_files.h"
 #include "eval/args.h"
 #include "eval/eval.h"
-#include "eval/program/study.h"
+#include "eval/study.h"
 #include "scenario/scenario.h"
 #include "twin/rerun/job.h"
 

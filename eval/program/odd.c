@@ -7,7 +7,7 @@
 #include "common/program.h"
 #include "eval/args.h"
 #include "eval/odd/odd.h"
-#include "eval/program/study.h"
+#include "eval/study.h"
 
 #define MIN_SCALE 0.05
 #define MAX_SCALE 20

@@ -5,7 +5,7 @@
 #include "common/program.h"
 #include "eval/args.h"
 #include "eval/pingmesh/study.h"
-#include "eval/program/study.h"
+#include "eval/study.h"
 
 #define MAX_CASES 1000
 #define RESULTS "pingmesh.json"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* An evaluation without families: a file with its row, and a line in the table of studies (eval/program/main.c). */
+/*
+ * A study: runs that a command makes in a folder, in shards if asked for, and what they show. An evaluation without
+ * families is a file with its row, and a line in the table of studies (eval/program/main.c); so are benchmarks of runs.
+ */
 #pragma once
 
 #include <argp.h>
@@ -21,6 +24,8 @@ struct study_args {
 
 struct study {
 	const char *name; /* rocelab eval NAME */
+	bool benchmark;   /* rocelab bench NAME: -j is --json, and -J --jobs, where those of eval are the other way round */
+	bool paced;       /* it knows how many runs go at a time: there is no --jobs */
 	const char *doc;  /* in the list of kinds */
 	const char *help; /* the text of --help before and, from \v on, behind the options */
 	const char *args_doc;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "eval/program/study.h"
+#include "eval/study.h"
 
 #include <assert.h>
 #include <limits.h>
@@ -20,6 +20,18 @@ struct parsed {
 	struct study_args *args;
 };
 
+static int
+jobs_key(const struct study *study)
+{
+	return study->benchmark ? 'J' : 'j';
+}
+
+static int
+json_key(const struct study *study)
+{
+	return study->benchmark ? 'j' : 'J';
+}
+
 static error_t
 parse(int key, char *arg, struct argp_state *state)
 {
@@ -28,18 +40,20 @@ parse(int key, char *arg, struct argp_state *state)
 
 	if (ret != ARGP_ERR_UNKNOWN)
 		return ret;
+	if (key == jobs_key(parsed->study)) {
+		parsed->args->jobs = (uint32_t)args_number(state, "--jobs", arg, 1, POOL_MAX_JOBS);
+		return 0;
+	}
+	if (key == json_key(parsed->study)) {
+		parsed->args->json = true;
+		return 0;
+	}
 	switch (key) {
 	case EVAL_ARGS_SHARD:
 	case EVAL_ARGS_MERGE:
 		return eval_args_shard(state, key, arg, &parsed->args->shard);
-	case 'j':
-		parsed->args->jobs = (uint32_t)args_number(state, "--jobs", arg, 1, POOL_MAX_JOBS);
-		return 0;
 	case 'o':
 		parsed->args->dir = arg;
-		return 0;
-	case 'J':
-		parsed->args->json = true;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (shard_is_merge(&parsed->args->shard))
@@ -73,7 +87,10 @@ fill_options(const struct study *study, struct argp_option *options, char text[]
 		count++;
 	}
 	assert(count + 6 <= MAX_OPTIONS);
-	options[count++] = (struct argp_option){ "jobs", 'j', "N", 0, "Runs side by side (default: one a CPU)", 0 };
+	if (!study->paced)
+		options[count++] = (struct argp_option){
+			"jobs", jobs_key(study), "N", 0, "Runs side by side (default: one a CPU)", 0
+		};
 	snprintf(text[0], MAX_TEXT, "Keep %s in DIR (default %s); resume from those that are there", study->kept,
 		 study->out);
 	options[count++] = (struct argp_option){ "out", 'o', "DIR", 0, text[0], 0 };
@@ -82,7 +99,7 @@ fill_options(const struct study *study, struct argp_option *options, char text[]
 	if (study->printed == NULL)
 		return;
 	snprintf(text[1], MAX_TEXT, "Print JSON instead of %s", study->printed);
-	options[count] = (struct argp_option){ "json", 'J', NULL, 0, text[1], 0 };
+	options[count] = (struct argp_option){ "json", json_key(study), NULL, 0, text[1], 0 };
 }
 
 /* @return as study->run() */
@@ -122,7 +139,7 @@ study_main(const struct study *study, int argc, char **argv)
 	fill_options(study, options, text);
 	parsed.args->jobs = eval_args_jobs();
 	study->init(parsed.args);
-	snprintf(name, sizeof(name), "rocelab eval %s", study->name);
+	snprintf(name, sizeof(name), "rocelab %s %s", study->benchmark ? "bench" : "eval", study->name);
 	log_set_command(name);
 	if (args_parse(&argp, argc, argv, 0, &parsed) == 0) {
 		if (parsed.args->dir == NULL)
