@@ -191,8 +191,7 @@ drops_by_watchdog(const struct evidence *ev, const struct run_step *s, uint32_t 
 	       passes(ev, s->flow, evidence_port(ev, rec->hdr.node, rec->port));
 }
 
-/* Did the exporter leave out rows of the step's time? */
-static bool
+bool
 drops_telemetry_lost(const struct evidence *ev, const struct run_step *s)
 {
 	for (uint32_t i = 0; i < ev->gaps.count; i++) {

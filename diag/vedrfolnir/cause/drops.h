@@ -22,6 +22,9 @@ bool drops_add(struct cause_set *set, uint32_t step, enum rec_drop reason, uint3
 /* Did any port? */
 bool drops_any(const struct cause_input *in, uint32_t step, enum rec_drop reason);
 
+/* Did the exporter leave out rows of the step's time? */
+bool drops_telemetry_lost(const struct evidence *ev, const struct run_step *s);
+
 /* Did a port count drops, of a known reason, of this step's flow in its time, or was a link on its path down? */
 bool drops_explain(const struct evidence *ev, const struct run_step *s);
 

@@ -172,8 +172,9 @@ gathered_ps(const struct cause_set *set, uint32_t step)
 /*
  * Were the ACKs of packets lost that a step sent again? All of them had arrived, in order; the timer leaves room for round
  * trips; none that was measured can have lasted as long as it, together with what was sent for an ACK, as if one had all
- * that they exceed idle ones by; and what else was found leaves most of the time. Late ACKs of sprayed packets have paths
- * of their own.
+ * that they exceed idle ones by; and what else was found leaves most of the time, in complete reports: an ACK that is as
+ * late as the timer gives no sample, as it may be the second copy's (Karn), and a pause may begin between two samples.
+ * Late ACKs of sprayed packets have paths of their own.
  */
 static bool
 lost_acks(const struct cause_set *set, uint32_t step, const struct passage *passage)
@@ -187,7 +188,7 @@ lost_acks(const struct cause_set *set, uint32_t step, const struct passage *pass
 	       passage->duplicates >= s->retransmits && s->waited_ns != 0 && s->rtt_samples != 0 &&
 	       run_waited_ps(s) > ROCE_TIMER_ROUND_TRIPS * s->base_rtt_ps &&
 	       gathered_ps(set, step) + (double)s->base_rtt_ps + over_ps < (double)run_waited_ps(s) &&
-	       passage_stood_still_ps(set->in, step, 0) != 0 &&
+	       passage_stood_still_ps(set->in, step, 0) != 0 && !drops_telemetry_lost(set->in->ev, s) &&
 	       found_ps <= CAUSE_LOSS_LEFT * cause_excess_ps(set->in, step);
 }
 
