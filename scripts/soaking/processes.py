@@ -30,6 +30,16 @@ def status(pid):
     return fields[0], int(fields[1])
 
 
+def waited_s(pids):
+    """How long the thread of these processes that waited longest for a CPU did, of those that have not ended."""
+    waited_ns = [0]
+    for pid in pids:
+        for file in pathlib.Path('/proc').glob(f'{pid}/task/*/schedstat'):
+            with contextlib.suppress(OSError):
+                waited_ns.append(int(file.read_text().split()[1]))
+    return max(waited_ns) / 1e9
+
+
 def words(pid):
     """The command line, empty for one that has ended."""
     try:

@@ -4,12 +4,16 @@
 leave things behind it fails, and keeps what shows it again."""
 import os
 import stat
+import subprocess
 import sys
+import time
 
 from harness import BUILD, SANITIZED, SOURCE, check, command, scratch, skip
 
 sys.path.append(str(SOURCE / "scripts/soaking"))
-import limits  # noqa: E402 (the path comes first)
+import case  # noqa: E402 (the path comes first)
+import limits  # noqa: E402
+import programs  # noqa: E402
 import reference  # noqa: E402
 
 SOAK = SOURCE / "scripts/soak"
@@ -60,6 +64,29 @@ def broken_programs():
         check(kept.startswith("scripts/soak --case text:1 "), f"{name}: noticed, and kept with its command", kept)
 
 
+def busy_machine():
+    """A program that waits for its CPU has more time, one that waits for ever has not."""
+    def on_one_cpu():
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+    def ends(*args):
+        try:
+            return programs.Started(case.Case("busy", 1, scratch(), None), args, on_one_cpu).end(2).code == 0
+        except case.Failure:
+            return False
+
+    others = [subprocess.Popen(["sh", "-c", "while :; do :; done"], preexec_fn=on_one_cpu) for _ in range(4)]
+    try:
+        begin_s = time.monotonic()
+        check(ends(sys.executable, "-c", "import time\nwhile time.process_time() < 1: pass"), "a program that has a fifth of a CPU ends")
+        check(time.monotonic() - begin_s > 2, "later than on an idle machine", time.monotonic() - begin_s)
+        check(not ends("sleep", "300"), "one that waits for ever does not")
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+
+
 def arguments():
     for args in (("0",), ("--case", "nothing:1"), ("--case", "text"), ("--only", "nothing"), ("--build", scratch())):
         done, _ = soak(*args, expect=2)
@@ -83,3 +110,4 @@ else:
     every_key_has_a_scenario()
     arguments()
     broken_programs()
+    busy_machine()
