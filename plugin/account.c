@@ -89,24 +89,39 @@ static const struct {
 	{ "dropped_records", offsetof(struct plugin_account, dropped_records), 1 },
 };
 
+/* @return object, or NULL once anything failed: a report that lacks a member would look whole */
+static json_t *
+set(json_t *object, const char *name, uint64_t number)
+{
+	if (json_object_set_new(object, name, json_integer((json_int_t)number)) == 0)
+		return object;
+	json_decref(object);
+	return NULL;
+}
+
+/* @return array, or NULL: the same of an entry */
+static json_t *
+add(json_t *array, json_t *entry)
+{
+	if (json_array_append_new(array, entry) == 0)
+		return array;
+	json_decref(array);
+	return NULL;
+}
+
 static json_t *
 account_json(const struct plugin_account *account)
 {
 	json_t *findings = json_array(), *object;
 
 	for (uint32_t i = 0; i < account->nfindings; i++)
-		if (json_array_append_new(findings, plugin_finding_json(&account->findings[i])) != 0) {
-			json_decref(findings);
-			return NULL;
-		}
+		findings = add(findings, plugin_finding_json(&account->findings[i]));
 	object = json_pack("{s:s, s:s, s:b, s:s, s:s, s:o}", "name", account->name, "path", account->path, "left_out",
 			   account->left_out, "why", account->why, "refused_why", account->refused_why, "findings",
 			   findings);
-	for (size_t i = 0; object != NULL && i < ARRAY_LEN(numbers); i++)
-		json_object_set_new(
-			object, numbers[i].name,
-			json_integer((json_int_t)(*(const uint64_t *)(const void *)((const char *)account + numbers[i].at) /
-						  numbers[i].unit)));
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+		object = set(object, numbers[i].name,
+			     *(const uint64_t *)(const void *)((const char *)account + numbers[i].at) / numbers[i].unit);
 	return object;
 }
 
@@ -392,7 +407,7 @@ names_json(const struct plugin_names *names)
 	json_t *array = json_array();
 
 	for (uint32_t i = 0; i < names->count; i++)
-		json_array_append_new(array, json_string(names->names[i]));
+		array = add(array, json_string(names->names[i]));
 	return array;
 }
 
@@ -404,9 +419,9 @@ steps_json(const struct plugin_finding *finding)
 	for (uint32_t i = 0; i < finding->nsteps; i++) {
 		const struct plugin_step *s = &finding->steps[i];
 
-		json_array_append_new(array, json_pack("{s:I, s:I, s:I, s:I}", "collective", (json_int_t)s->collective,
-						       "iteration", (json_int_t)s->iteration, "rank", (json_int_t)s->rank,
-						       "step", (json_int_t)s->step));
+		array = add(array,
+			    json_pack("{s:I, s:I, s:I, s:I}", "collective", (json_int_t)s->collective, "iteration",
+				      (json_int_t)s->iteration, "rank", (json_int_t)s->rank, "step", (json_int_t)s->step));
 	}
 	return array;
 }
@@ -422,11 +437,9 @@ plugin_finding_json(const struct plugin_finding *f)
 			  "explained_ns", (json_int_t)(f->explained_ps / PS_PER_NS), "confidence", f->confidence,
 			  "evidence", f->evidence, "reported_ns", (json_int_t)(f->reported_ps / PS_PER_NS));
 
-	if (object != NULL && f->collective != REC_NONE)
-		json_object_set_new(object, "collective", json_integer(f->collective));
-	if (object != NULL && f->job != REC_NONE)
-		json_object_set_new(object, "job", json_integer(f->job));
-	return object;
+	if (f->collective != REC_NONE)
+		object = set(object, "collective", f->collective);
+	return f->job != REC_NONE ? set(object, "job", f->job) : object;
 }
 
 void

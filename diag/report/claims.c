@@ -230,17 +230,22 @@ facts_unreported(const struct verdict *v, uint32_t *nodes)
 	     *on_path = calloc((size_t)run->nnodes + 1, sizeof(*on_path));
 	uint32_t count = 0;
 
-	for (uint32_t i = 0; i < run->nsteps && asked != NULL; i++) {
+	if (asked == NULL || on_path == NULL) {
+		free(asked);
+		free(on_path);
+		return RUN_NONE;
+	}
+	for (uint32_t i = 0; i < run->nsteps; i++) {
 		const struct run_step *step = &run->steps[i];
 
 		if (!run_is_local(step) && (step->slow || !step->reported))
 			asked[step->flow] = true;
 	}
-	for (uint32_t h = 0; h < run->nhops && asked != NULL && on_path != NULL; h++) {
+	for (uint32_t h = 0; h < run->nhops; h++) {
 		if (asked[run->hops[h].flow] && !run->hops[h].reverse)
 			on_path[run->ports[run->hops[h].port].node] = true;
 	}
-	for (uint32_t n = 0; n < run->nnodes && on_path != NULL; n++) {
+	for (uint32_t n = 0; n < run->nnodes; n++) {
 		if (on_path[n] && !is_received(run, n))
 			nodes[count++] = n;
 	}
@@ -259,6 +264,7 @@ print_unreported_hosts(const struct verdict *v, char *buf)
 
 	if (nodes != NULL)
 		count = facts_unreported(v, nodes);
+	count = count != RUN_NONE ? count : 0;
 	for (uint32_t i = 0; i < count && i < UNHEARD_SHOWN; i++)
 		fmt_append(buf, FACTS_INCOMPLETE, "%s%s", i == 0 ? "No report arrived from " : ", ",
 			   v->run.nodes[nodes[i]].name);

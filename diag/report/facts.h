@@ -59,7 +59,7 @@ char *facts_conclusion(const struct facts *facts, char *buf, size_t cap);
 char *facts_reason(const struct verdict *v, char *buf);
 /*
  * Switches on the path of steps that were slow or not reported, without a report of any port.
- * @param nodes  [run.nnodes] set to them  @return their number
+ * @param nodes  [run.nnodes] set to them  @return their number; RUN_NONE: no memory
  */
 uint32_t facts_unreported(const struct verdict *v, uint32_t *nodes);
 /* The missing evidence; "" if none is. @param buf  of FACTS_INCOMPLETE bytes  @return buf */

@@ -362,8 +362,8 @@ reasons_json(const struct flowpulse *own)
 	json_t *reasons = json_object();
 
 	for (uint32_t i = 0; i < own->nflaws; i++)
-		json_object_set_new(reasons, flaw_names[own->flaws[i].flaw],
-				    json_string(flaw_sentences[own->flaws[i].flaw]));
+		reasons =
+			value_set(reasons, flaw_names[own->flaws[i].flaw], json_string(flaw_sentences[own->flaws[i].flaw]));
 	return reasons;
 }
 

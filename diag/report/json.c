@@ -24,6 +24,15 @@ value_add(json_t *array, json_t *item)
 }
 
 json_t *
+value_set(json_t *object, const char *key, json_t *value)
+{
+	if (json_object_set_new(object, key, value) == 0)
+		return object;
+	json_decref(object);
+	return NULL;
+}
+
+json_t *
 value_ns(uint64_t time_ps)
 {
 	return json_integer((json_int_t)(time_ps / PS_PER_NS));
@@ -90,7 +99,6 @@ static json_t *headline(const struct verdict *v);
 static json_t *network(const struct verdict *v);
 static json_t *collectives(const struct verdict *v);
 static json_t *findings(const struct verdict *v);
-static json_t *twins(const struct verdict *v);
 static json_t *twins(const struct verdict *v);
 static json_t *overhead(const struct verdict *v);
 static json_t *evidence(const struct verdict *v);
@@ -248,7 +256,7 @@ steps(const struct verdict *v, const struct finding *finding, uint32_t collectiv
 }
 
 /* By the twin: whether the finding, and which of its flows, has no effect on a part, or less than the twin's error. */
-static void
+static json_t *
 add_costless(const struct verdict *v, const struct finding *finding, const struct finding_part *part, json_t *to)
 {
 	json_t *flows = json_array();
@@ -259,8 +267,7 @@ add_costless(const struct verdict *v, const struct finding *finding, const struc
 		if (part->costless[f])
 			flows = value_add(flows, value_text(v->run.flows[finding->flows[f]].name));
 	}
-	json_object_set_new(to, "without_effect", json_boolean(all));
-	json_object_set_new(to, "flows_without_effect", flows);
+	return value_set(value_set(to, "without_effect", json_boolean(all)), "flows_without_effect", flows);
 }
 
 /* Its cost in each affected iteration of a collective. @param cost_ps  what they add up to, as it is written */
@@ -290,8 +297,8 @@ iterations(const struct verdict *v, const struct finding *finding, double cost_p
 			value = NULL;
 		}
 		json_decref(more);
-		if (value != NULL && part->costless != NULL)
-			add_costless(v, finding, part, value);
+		if (part->costless != NULL)
+			value = add_costless(v, finding, part, value);
 		array = value_add(array, value);
 	}
 	free(costs);
@@ -299,32 +306,31 @@ iterations(const struct verdict *v, const struct finding *finding, double cost_p
 }
 
 /* Where a deadlock began. */
-static void
+static json_t *
 add_origin(const struct verdict *v, const struct finding *finding, json_t *to)
 {
 	bool has_origin = finding->origin_port != RUN_NONE;
 
-	json_object_set_new(to, "origin", json_string(has_origin ? "out of loop" : "in loop"));
-	json_object_set_new(to, "origin_port",
-			    has_origin ? value_text(v->run.ports[finding->origin_port].name) : json_null());
+	return value_set(value_set(to, "origin", json_string(has_origin ? "out of loop" : "in loop")), "origin_port",
+			 has_origin ? value_text(v->run.ports[finding->origin_port].name) : json_null());
 }
 
 /* When it could first have been reported. */
-static void
+static json_t *
 add_detection(const struct finding *finding, json_t *to)
 {
-	json_object_set_new(to, "detected_ns", value_ns(finding->detected_ps));
-	json_object_set_new(to, "undetected_ns", value_ns(finding->undetected_ps));
+	return value_set(value_set(to, "detected_ns", value_ns(finding->detected_ps)), "undetected_ns",
+			 value_ns(finding->undetected_ps));
 }
 
 /* What its cost rests on, and whether it is known. */
-static void
+static json_t *
 add_cost_from(const struct finding *finding, json_t *to)
 {
 	static const char *const names[] = { FINDING_COSTS(ENUM_NAME) };
 
-	json_object_set_new(to, "cost_from", json_string(names[finding->cost_from]));
-	json_object_set_new(to, "cost_unknown", json_boolean(finding->cost_unknown));
+	return value_set(value_set(to, "cost_from", json_string(names[finding->cost_from])), "cost_unknown",
+			 json_boolean(finding->cost_unknown));
 }
 
 /* The twin of each job that was run without its causes. */
@@ -367,18 +373,17 @@ findings(const struct verdict *v)
 			iterations(v, f, costs[i]), "start_ns", value_ns(f->start_ps), "end_ns", value_ns(f->end_ps),
 			"score", value_real(f->score), "evidence", value_text(facts_evidence(v, f, evidence)));
 
-		if (finding != NULL)
-			add_cost_from(f, finding);
-		if (finding != NULL && (f->type->traits & FINDING_OF_CIRCLE) != 0)
-			add_origin(v, f, finding);
-		if (finding != NULL && cause != RUN_NONE)
-			json_object_set_new(finding, "consequence_of", json_integer(cause));
-		if (finding != NULL && v->run.nlateness != 0)
-			json_object_set_new(finding, "machine_share", value_real(f->machine));
-		if (finding != NULL && v->prefixes != 0)
-			add_detection(f, finding);
-		if (finding != NULL && f->known != 0)
-			json_object_set_new(
+		finding = add_cost_from(f, finding);
+		if ((f->type->traits & FINDING_OF_CIRCLE) != 0)
+			finding = add_origin(v, f, finding);
+		if (cause != RUN_NONE)
+			finding = value_set(finding, "consequence_of", json_integer(cause));
+		if (v->run.nlateness != 0)
+			finding = value_set(finding, "machine_share", value_real(f->machine));
+		if (v->prefixes != 0)
+			finding = add_detection(f, finding);
+		if (f->known != 0)
+			finding = value_set(
 				finding, "known",
 				value_text(facts_known(&v->run, &v->run.known[f->known - 1], evidence, sizeof(evidence))));
 		array = value_add(array, finding);
@@ -426,12 +431,11 @@ overhead(const struct verdict *v)
 static json_t *
 unreported(const struct verdict *v)
 {
-	uint32_t *nodes = calloc((size_t)v->run.nnodes + 1, sizeof(*nodes)), count = 0;
-	json_t *array = nodes != NULL ? json_array() : NULL;
+	uint32_t *nodes = calloc((size_t)v->run.nnodes + 1, sizeof(*nodes));
+	uint32_t count = nodes != NULL ? facts_unreported(v, nodes) : RUN_NONE;
+	json_t *array = count != RUN_NONE ? json_array() : NULL;
 
-	if (nodes != NULL)
-		count = facts_unreported(v, nodes);
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; array != NULL && i < count; i++)
 		array = value_add(array, value_text(v->run.nodes[nodes[i]].name));
 	free(nodes);
 	return array;

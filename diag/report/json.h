@@ -26,6 +26,8 @@ int json_write(const struct verdict *v, FILE *to);
 
 /* @return array, or NULL once anything failed: a report that lacks a row would look whole */
 json_t *value_add(json_t *array, json_t *item);
+/* @return object, or NULL once anything failed: the same of a member */
+json_t *value_set(json_t *object, const char *key, json_t *value);
 /* A cost: to the nearest nanosecond, as text rounds it. */
 json_t *value_cost(double ps);
 json_t *value_ns(uint64_t time_ps);

@@ -106,21 +106,20 @@ source_json(const struct verdict *v, const struct run_lateness *source)
 	json_t *json = json_object();
 
 	if (source->kind == REC_LATENESS_HOST)
-		json_object_set_new(json, "host", value_text(v->run.nodes[source->node].name));
+		json = value_set(json, "host", value_text(v->run.nodes[source->node].name));
 	else
-		json_object_set_new(json, "partition", json_integer(source->partition));
+		json = value_set(json, "partition", json_integer(source->partition));
 	if (source->kind == REC_LATENESS_LCORE)
-		json_object_set_new(json, "lcore", json_integer(source->lcore));
-	json_object_set_new(json, source->kind == REC_LATENESS_WINDOWS ? "behind_ns" : "waited_ns",
-			    source->measured_ps != 0 ? value_ns(source->late_ps) : json_null());
-	json_object_set_new(json, "measured_ns", value_ns(source->measured_ps));
-	json_object_set_new(json, "not_measured_ns", value_ns(source->unmeasured_ps));
+		json = value_set(json, "lcore", json_integer(source->lcore));
+	json = value_set(json, source->kind == REC_LATENESS_WINDOWS ? "behind_ns" : "waited_ns",
+			 source->measured_ps != 0 ? value_ns(source->late_ps) : json_null());
+	json = value_set(json, "measured_ns", value_ns(source->measured_ps));
+	json = value_set(json, "not_measured_ns", value_ns(source->unmeasured_ps));
 	if (source->kind != REC_LATENESS_WINDOWS)
 		return json;
-	json_object_set_new(json, "windows", json_integer((json_int_t)source->windows));
-	json_object_set_new(json, "late_windows", json_integer((json_int_t)source->late_windows));
-	json_object_set_new(json, "most_late_ns", value_ns(source->most_ps));
-	return json;
+	json = value_set(json, "windows", json_integer((json_int_t)source->windows));
+	json = value_set(json, "late_windows", json_integer((json_int_t)source->late_windows));
+	return value_set(json, "most_late_ns", value_ns(source->most_ps));
 }
 
 json_t *
@@ -130,12 +129,14 @@ json_lateness(const struct verdict *v)
 	json_t *root = json_object(), *lists[] = { json_array(), json_array(), json_array() };
 	uint32_t late, slow;
 
-	for (uint32_t i = 0; i < v->run.nlateness; i++)
-		json_array_append_new(lists[v->run.lateness[i].kind], source_json(v, &v->run.lateness[i]));
+	for (uint32_t i = 0; i < v->run.nlateness; i++) {
+		json_t **list = &lists[v->run.lateness[i].kind];
+
+		*list = value_add(*list, source_json(v, &v->run.lateness[i]));
+	}
 	for (uint32_t i = 0; i < 3; i++)
-		json_object_set_new(root, names[i], lists[i]);
+		root = value_set(root, names[i], lists[i]);
 	count_within(&v->run, &late, &slow);
-	json_object_set_new(root, "slow_steps_within", json_integer(slow));
-	json_object_set_new(root, "late_starts_within", json_integer(late));
-	return root;
+	root = value_set(root, "slow_steps_within", json_integer(slow));
+	return value_set(root, "late_starts_within", json_integer(late));
 }

@@ -37,11 +37,10 @@ findings_json(const struct verdict *v, const struct plugin *own)
 	json_t *array = json_array();
 
 	for (uint32_t i = 0; i < own->nfindings; i++) {
-		json_t *object = plugin_finding_json(&own->account->findings[i]);
+		const struct plugin_finding *finding = &own->account->findings[i];
 
-		if (object != NULL)
-			json_object_set_new(object, "finding", json_integer(index_of(v, &own->account->findings[i])));
-		array = value_add(array, object);
+		array = value_add(array,
+				  value_set(plugin_finding_json(finding), "finding", json_integer(index_of(v, finding))));
 	}
 	return array;
 }

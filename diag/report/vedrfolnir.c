@@ -238,7 +238,7 @@ ledger_json(const struct vedrfolnir_ledger *ledger)
 
 	for (int i = 0; i < LEDGER_ENTRIES; i++) {
 		sum_ps += ledger->ps[i];
-		json_object_set_new(entries, keys[i], value_ns(ledger->ps[i]));
+		entries = value_set(entries, keys[i], value_ns(ledger->ps[i]));
 	}
 	if (sum_ps != 0)
 		return entries;

@@ -62,6 +62,15 @@ FILE *__real_fdopen(int fd, const char *mode);
 FILE *__wrap_fdopen(int fd, const char *mode);
 void *__real_XML_ParserCreate(const char *encoding) __attribute__((weak)); /* of programs that link expat */
 void *__wrap_XML_ParserCreate(const char *encoding);
+/* Of programs that link libsmartcols, whose own allocations are a shared library's. */
+void *__real_scols_new_table(void) __attribute__((weak));
+void *__real_scols_table_new_column(void *table, const char *name, double width, int flags) __attribute__((weak));
+void *__real_scols_table_new_line(void *table, void *parent) __attribute__((weak));
+int __real_scols_print_table_to_string(void *table, char **text) __attribute__((weak));
+void *__wrap_scols_new_table(void);
+void *__wrap_scols_table_new_column(void *table, const char *name, double width, int flags);
+void *__wrap_scols_table_new_line(void *table, void *parent);
+int __wrap_scols_print_table_to_string(void *table, char **text);
 int __wrap_asprintf(char **text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /*
@@ -175,6 +184,30 @@ void *
 __wrap_XML_ParserCreate(const char *encoding)
 {
 	return is_refused() ? NULL : __real_XML_ParserCreate(encoding);
+}
+
+void *
+__wrap_scols_new_table(void)
+{
+	return is_refused() ? NULL : __real_scols_new_table();
+}
+
+void *
+__wrap_scols_table_new_column(void *table, const char *name, double width, int flags)
+{
+	return is_refused() ? NULL : __real_scols_table_new_column(table, name, width, flags);
+}
+
+void *
+__wrap_scols_table_new_line(void *table, void *parent)
+{
+	return is_refused() ? NULL : __real_scols_table_new_line(table, parent);
+}
+
+int
+__wrap_scols_print_table_to_string(void *table, char **text)
+{
+	return is_refused() ? -ENOMEM : __real_scols_print_table_to_string(table, text);
 }
 
 int
