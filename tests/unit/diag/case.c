@@ -50,6 +50,8 @@ case_diagnose(const struct records *r)
 	if (registry_diagnose(&ev, &v, &err) != 0)
 		fail_msg("%s", err.text);
 	evidence_fini(&ev);
+	records_report(v);
+	records_shake(r);
 	return v;
 }
 

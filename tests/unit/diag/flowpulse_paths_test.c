@@ -99,6 +99,8 @@ diagnose(struct records *r, uint32_t alarming, uint32_t iterations, uint32_t sil
 	if (registry_diagnose(&ev, &v, &err) != 0)
 		fail_msg("%s", err.text);
 	evidence_fini(&ev);
+	records_report(v);
+	records_shake(r);
 	records_fini(r);
 	return v;
 }

@@ -98,6 +98,8 @@ diagnose(struct records *r)
 	if (registry_diagnose(&ev, &v, &err) != 0)
 		fail_msg("%s", err.text);
 	evidence_fini(&ev);
+	records_report(v);
+	records_shake(r);
 	records_fini(r);
 	return v;
 }

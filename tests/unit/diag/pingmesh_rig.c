@@ -468,12 +468,9 @@ rig_link(struct rig *rig, uint32_t from, uint32_t to, double loss)
 	rig->links[rig->nlinks++] = (struct rig_link){ .from = from, .to = to, .loss = loss };
 }
 
-struct verdict *
-rig_diagnose(struct rig *rig)
+void
+rig_stream(struct rig *rig)
 {
-	struct verdict *v = NULL;
-	struct err err = { 0 };
-	struct evidence ev;
 	struct rec_run *run;
 
 	rig_put_network(&rig->r, rig->timeout_ps != 0 ? rig->timeout_ps : TIMEOUT_PS, rig->software_times, rig->algorithm);
@@ -495,10 +492,22 @@ rig_diagnose(struct rig *rig)
 	if (rig->gap.dropped != 0)
 		RECORDS_PUT(&rig->r, rig->gap, REC_GAP, REC_NONE, rig->end_ps);
 	records_end(&rig->r, REC_END_COMPLETE, rig->end_ps);
+}
+
+struct verdict *
+rig_diagnose(struct rig *rig)
+{
+	struct verdict *v = NULL;
+	struct err err = { 0 };
+	struct evidence ev;
+
+	rig_stream(rig);
 	records_evidence(&rig->r, &ev);
 	if (registry_diagnose(&ev, &v, &err) != 0)
 		fail_msg("%s", err.text);
 	evidence_fini(&ev);
+	records_report(v);
+	records_shake(&rig->r);
 	records_fini(&rig->r);
 	return v;
 }

@@ -108,6 +108,8 @@ struct rig {
 void rig_init(struct rig *rig, uint64_t end_ps);
 /* Adds a fault of a link. */
 void rig_link(struct rig *rig, uint32_t from, uint32_t to, double loss);
+/* Writes all that agents say, into rig.r. */
+void rig_stream(struct rig *rig);
 /* @return the verdict on what all agents say, which the caller destroys; the rig is done with */
 struct verdict *rig_diagnose(struct rig *rig);
 const struct pingmesh *rig_own(const struct verdict *v);

@@ -7,11 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <jansson.h>
 #include <cmocka.h>
 
+#include "common/prng.h"
 #include "common/record/kinds.h"
 #include "common/wire/record.h"
 #include "diag/collect/stream.h"
+#include "diag/registry.h"
+#include "diag/report/json.h"
+#include "diag/report/report.h"
+#include "diag/report/text.h"
 
 void
 records_append(struct records *r, const void *data, size_t size_bytes)
@@ -263,4 +269,238 @@ records_evidence(const struct records *r, struct evidence *ev)
 	if (ev->left_out != 0)
 		fail_msg("%s", ev->left_out_why.text);
 	stream_fini(&stream);
+}
+
+static int
+report_text(const struct verdict *v, FILE *to)
+{
+	return text_write(v, NULL, to);
+}
+
+static int
+report_page(const struct verdict *v, FILE *to)
+{
+	return page_write(v, PAGE_DATA_MARK, to);
+}
+
+/* @return what a writer wrote, to be freed */
+static char *
+written(int (*write)(const struct verdict *v, FILE *to), const struct verdict *v)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *to = open_memstream(&text, &size);
+
+	assert_non_null(to);
+	assert_int_equal(write(v, to), 0);
+	assert_int_equal(fclose(to), 0);
+	assert_int_equal(strlen(text), size);
+	return text;
+}
+
+static void
+assert_json(char *text)
+{
+	json_error_t error;
+	json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+
+	if (root == NULL)
+		fail_msg("line %d of a report: %s", error.line, error.text);
+	json_decref(root);
+	free(text);
+}
+
+static void
+assert_lines(char *text)
+{
+	for (const char *p = text; *p != '\0'; p++)
+		if ((unsigned char)*p < ' ' && *p != '\n')
+			fail_msg("character %d at %zu of a report: %s", *p, (size_t)(p - text), text);
+	free(text);
+}
+
+void
+records_report(const struct verdict *v)
+{
+	assert_json(written(json_write, v));
+	assert_json(written(report_page, v));
+	assert_lines(written(report_text, v));
+	for (uint32_t i = 0; i < v->nsections; i++)
+		for (uint32_t f = 0; f < v->sections[i].by->writers.nfiles; f++)
+			assert_lines(written(v->sections[i].by->writers.files[f].write, v));
+}
+
+#define SHAKEN 12 /* streams like one */
+#define SHAKEN_MAX_BYTES (64u << 10)
+#define MAX_CHANGES 8
+
+/* @return index of another record of this kind, itself where there is none */
+static uint32_t
+another(const struct records *r, const size_t *at, uint32_t count, uint32_t of, struct prng *prng)
+{
+	uint32_t start = (uint32_t)prng_below(prng, count);
+
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t n = (start + i) % count;
+
+		if (n != of && memcmp(r->data + at[n], r->data + at[of], sizeof(uint16_t)) == 0)
+			return n;
+	}
+	return of;
+}
+
+/* One field of a record: another's, or its own but for a little, twice, half of it or nothing. */
+static void
+change(struct records *r, size_t rec, size_t other, struct prng *prng)
+{
+	const struct rec_hdr *hdr = (const struct rec_hdr *)(void *)(r->data + rec);
+	const struct record_kind *kind = &record_kinds[hdr->type];
+	const struct record_field *field = kind->nfields != 0 ? &kind->fields[prng_below(prng, kind->nfields)] : NULL;
+	uint8_t *to = r->data + rec + (field != NULL ? field->at : 0);
+	uint64_t value = 0, by;
+
+	if (field == NULL)
+		return;
+	if (field->size > sizeof(value) || (rec != other && prng_below(prng, 2) == 0)) {
+		memcpy(to, r->data + other + field->at, field->size);
+		return;
+	}
+	memcpy(&value, to, field->size);
+	by = prng_below(prng, 6);
+	value = by == 0 ? 0 : by == 1 ? 1 : by == 2 ? value / 2 : by == 3 ? value * 2 : by == 4 ? value + 1 : value - 1;
+	memcpy(to, &value, field->size);
+}
+
+static uint16_t
+type_at(const struct records *r, size_t at)
+{
+	return ((const struct rec_hdr *)(const void *)(r->data + at))->type;
+}
+
+/* @return index of a record: each kind is as likely, but that one in eight describes the network */
+static uint32_t
+some(const struct records *r, const size_t *at, uint32_t count, struct prng *prng)
+{
+	uint32_t chosen = 0;
+
+	for (uint32_t tries = 0; tries < 8; tries++) {
+		uint16_t type;
+
+		chosen = (uint32_t)prng_below(prng, count);
+		type = (uint16_t)prng_below(prng, RECORD_KINDS);
+		for (uint32_t i = 0; i < count && type_at(r, at[chosen]) != type; i++)
+			chosen = (chosen + 1) % count;
+		if (!record_is(type_at(r, at[chosen]), REC_TOPOLOGY))
+			break;
+	}
+	return chosen;
+}
+
+/* All records but for some reports, which are missing or there twice, numbered anew. */
+static void
+copy(const struct records *r, const size_t *at, uint32_t count, struct records *to, struct prng *prng)
+{
+	uint64_t among = prng_below(prng, 2) == 0 ? count : 8;
+
+	records_append(to, r->data, sizeof(struct rec_stream));
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t times = prng_below(prng, 2 * among), from = to->used_bytes;
+		const struct rec_hdr *hdr = (const struct rec_hdr *)(const void *)(r->data + at[i]);
+
+		for (times = !record_is_report(hdr->type) || times > 1 ? 1 : 2 * times; times > 0; times--) {
+			records_append(to, hdr, hdr->size);
+			((struct rec_hdr *)(void *)(to->data + from))->seq = to->seq++;
+			from = to->used_bytes;
+		}
+	}
+}
+
+/* @return their number; at[i]: where record i begins */
+static uint32_t
+find_all(const struct records *r, size_t *at)
+{
+	uint32_t count = 0;
+
+	for (size_t next = sizeof(struct rec_stream); next < r->used_bytes;) {
+		const struct rec_hdr *hdr = (const struct rec_hdr *)(void *)(r->data + next);
+
+		at[count++] = next;
+		next += hdr->size;
+	}
+	return count;
+}
+
+static void
+check_findings(const struct verdict *v)
+{
+	for (uint32_t i = 0; i < v->nfindings; i++) {
+		const struct finding *f = &v->findings[i];
+
+		assert_true(f->confidence >= 0 && f->confidence <= 1);
+		assert_true(f->start_ps <= f->end_ps);
+		assert_true(f->root_port == RUN_NONE || f->root_port < v->run.nports);
+		for (uint32_t k = 0; k < f->nports; k++)
+			assert_true(f->ports[k] < v->run.nports);
+		for (uint32_t k = 0; k < f->nflows; k++)
+			assert_true(f->flows[k] < v->run.nflows);
+		for (uint32_t k = 0; k < f->nsteps; k++)
+			assert_true(f->steps[k] < v->run.nsteps);
+	}
+}
+
+void
+records_diagnose_any(const struct records *r)
+{
+	struct verdict *v = NULL;
+	struct err err = { 0 };
+	struct stream stream;
+	struct evidence ev;
+	int rc;
+
+	evidence_init(&ev);
+	stream_init(&stream, &ev);
+	rc = stream_feed(&stream, r->data, r->used_bytes, &err);
+	if (rc == 0)
+		rc = stream_finish(&stream, &err);
+	stream_fini(&stream);
+	if (rc == 0)
+		rc = registry_diagnose(&ev, &v, &err);
+	evidence_fini(&ev);
+	if (rc != 0) {
+		assert_true(err.text[0] != '\0');
+		return;
+	}
+	check_findings(v);
+	records_report(v);
+	verdict_destroy(v);
+}
+
+void
+records_shake(const struct records *r)
+{
+	size_t *at;
+	uint32_t count;
+
+	if (r->used_bytes > SHAKEN_MAX_BYTES)
+		return;
+	at = malloc(r->used_bytes * sizeof(*at));
+	assert_non_null(at);
+	count = find_all(r, at);
+	for (uint32_t seed = 0; seed < SHAKEN; seed++) {
+		struct records other = { 0 }, whole = { 0 };
+		struct prng prng;
+
+		prng_init(&prng, seed, r->used_bytes);
+		records_append(&other, r->data, r->used_bytes);
+		for (uint64_t n = 1 + prng_below(&prng, MAX_CHANGES); n > 0; n--) {
+			uint32_t which = some(&other, at, count, &prng);
+
+			change(&other, at[which], at[another(&other, at, count, which, &prng)], &prng);
+		}
+		copy(&other, at, count, &whole, &prng);
+		records_diagnose_any(&whole);
+		records_fini(&whole);
+		records_fini(&other);
+	}
+	free(at);
 }

@@ -61,3 +61,20 @@ void records_end(struct records *r, uint32_t reason, uint64_t end_ps);
 
 /* Decodes and joins; fails the test with the message if that fails. */
 void records_evidence(const struct records *r, struct evidence *ev);
+
+struct verdict;
+/*
+ * Writes all reports of a verdict, into memory: verdict.json and the page's data are strict JSON, no text has a
+ * control character. Whatever a test diagnoses has reports.
+ */
+void records_report(const struct verdict *v);
+
+/* Whatever a stream holds: it is refused with a reason, or has a verdict whose findings are of the run, and reports. */
+void records_diagnose_any(const struct records *r);
+
+/*
+ * Other streams like this one, some values of whose records are exchanged with those of others of their kind, or changed a
+ * little, for records_diagnose_any(): what a test has as an example meets its neighbours. A large stream, which takes
+ * long, is left alone.
+ */
+void records_shake(const struct records *r);

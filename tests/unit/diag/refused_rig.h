@@ -17,15 +17,15 @@
 
 /*
  * @param r      with its end; freed
+ * @param every  of so many allocations one is refused
  * @param lacks  whether a verdict says which figure it has no memory for; NULL: none does without
  */
 static inline void
-each_refusal_is_reported(struct records *r, bool (*lacks)(const struct verdict *v))
+refusals_are_reported(struct records *r, uint64_t every, bool (*lacks)(const struct verdict *v))
 {
 	uint64_t refused = 0;
 
-	FOR_EACH_REFUSED(nth)
-	{
+	for (uint64_t nth = 1;; nth += every) {
 		struct verdict *v = NULL;
 		struct err err = { 0 };
 		struct evidence ev;
@@ -48,4 +48,10 @@ each_refusal_is_reported(struct records *r, bool (*lacks)(const struct verdict *
 	}
 	assert_true(refused > 10);
 	records_fini(r);
+}
+
+static inline void
+each_refusal_is_reported(struct records *r, bool (*lacks)(const struct verdict *v))
+{
+	refusals_are_reported(r, 1, lacks);
 }

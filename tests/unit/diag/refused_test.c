@@ -8,6 +8,7 @@
 
 #include "tests/unit/diag/case.h"
 #include "tests/unit/diag/flowpulse_rig.h"
+#include "tests/unit/diag/pingmesh_rig.h"
 #include "tests/unit/diag/refused_rig.h"
 #include "tests/unit/unit.h"
 
@@ -48,12 +49,35 @@ losses(void **state)
 	each_refusal_is_reported(&r, NULL);
 }
 
+/* Probes that are lost at a link, at a NIC and by a host that is down, and two jobs that use what failed. */
+static void
+lost_probes(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig, 60 * PS_PER_S);
+	rig.gap_ps = 5 * PS_PER_S;
+	rig.service[1] = rig.tenant[0] = 8;
+	rig.tenant[1] = 1;
+	rig.iterations = 3;
+	for (uint32_t k = 0; k < rig.iterations; k++)
+		rig.iteration_ps[k] = rig.tenant_ps[k] = (k == 1 ? 30 : 10) * PS_PER_S;
+	rig_link(&rig, 0, RIG_SPINE(1), 0.5);
+	rig.nic_loss[4] = 0.5;
+	rig.hosts[6].down_ps = 20 * PS_PER_S;
+	rig.buffer = "16M";
+	rig_stream(&rig);
+	refusals_are_reported(&rig.r, 3, NULL);
+}
+
 UNIT_TEST(refused)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(contention),
 		cmocka_unit_test(a_storm),
 		cmocka_unit_test(losses),
+		cmocka_unit_test(lost_probes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
