@@ -512,7 +512,8 @@ static void
 take_egress(struct flow_tracing *t, struct trace_process *process, struct trace_thread *thread, uint64_t now_ps)
 {
 	const struct flow *flow = flow_at(t, process, thread->at);
-	struct swm_egress answer;
+	struct swm_egress rows[SWM_EGRESS_ROWS];
+	size_t count = thread->reply_bytes / sizeof(rows[0]);
 	struct rec_traced_hop rec = { .tuple = flow_tuple(flow),
 				      .round = t->round,
 				      .hop = (uint16_t)thread->walk.path.hops,
@@ -520,15 +521,18 @@ take_egress(struct flow_tracing *t, struct trace_process *process, struct trace_
 				      .out_port = REC_NO_PORT };
 	bool goes_on;
 
-	memcpy(&answer, t->replies + thread->reply_at, sizeof(answer));
-	rec.set_low = answer.members[0];
-	rec.set_high = answer.members[1];
-	goes_on = topo_walk_on(&thread->walk, t->emulation->scenario->topo, &answer);
-	rec.result = (uint16_t)(answer.result == SWM_FORWARDED ? REC_TRACE_EGRESS : result_of(&thread->walk));
+	memcpy(rows, t->replies + thread->reply_at, thread->reply_bytes);
+	goes_on = topo_walk_on(&thread->walk, t->emulation->scenario->topo, &rows[0]);
+	rec.result = (uint16_t)(rows[0].result == SWM_FORWARDED ? REC_TRACE_EGRESS : result_of(&thread->walk));
 	if (rec.result == REC_TRACE_EGRESS)
-		rec.out_port = answer.port;
-	t->accounts[flow->src_node].received_bytes += EGRESS_BYTES;
-	record(t, thread->node, &rec, REC_TRACED_HOP, sizeof(rec), now_ps);
+		rec.out_port = rows[0].port;
+	t->accounts[flow->src_node].received_bytes += EGRESS_BYTES + (count - 1) * sizeof(rows[0]);
+	for (size_t i = 0; i < count; i++) {
+		rec.set_low = rows[i].members[0];
+		rec.set_high = rows[i].members[1];
+		rec.first = rows[i].first;
+		record(t, thread->node, &rec, REC_TRACED_HOP, sizeof(rec), now_ps);
+	}
 	if (goes_on) {
 		ask(t, thread, process->host, thread->walk.node, ASK_EGRESS_BYTES, now_ps);
 		return;
@@ -645,9 +649,10 @@ reply_egress(struct flow_tracing *t, uint32_t p, uint32_t i)
 					 .sport = flow->sport,
 					 .dport = flow->dport,
 					 .in_port = thread->walk.in_port };
-	struct swm_egress egress = answer_headers(t->emulation->switches[thread->node], t->index, &query);
+	struct swm_egress rows[SWM_EGRESS_ROWS];
+	size_t bytes = answer_headers(t->emulation->switches[thread->node], t->index, &query, rows) * sizeof(rows[0]);
 
-	memcpy(put_reply(t, p, i, sizeof(egress)), &egress, sizeof(egress));
+	memcpy(put_reply(t, p, i, bytes), rows, bytes);
 }
 
 static void
@@ -673,7 +678,8 @@ is_reply(const struct flow_tracing *t, const struct reply_of *of, const uint8_t 
 	if (t->feeds_left != 0)
 		return size % sizeof(struct swm_sample) == 0 && size <= SWM_MAX_SAMPLES * sizeof(struct swm_sample);
 	if (!process->listing)
-		return size == sizeof(struct swm_egress);
+		return size % sizeof(struct swm_egress) == 0 && size != 0 &&
+		       size <= SWM_EGRESS_ROWS * sizeof(struct swm_egress);
 	for (uint32_t f = 0; f < process->count && size == process->count * sizeof(struct embedded_flow); f++) {
 		struct embedded_flow flow;
 

@@ -184,7 +184,6 @@ static uint16_t
 send_choice(const struct scenario *scenario, uint32_t node, uint32_t flow, bool reverse, struct ecmp_sets *sets,
 	    struct exporter *exporter)
 {
-	struct rec_ecmp rec = { .hdr.node = node, .sprayed = balance_is_on(&scenario->balance) };
 	struct route_choice choice;
 
 	if (route_choose(&scenario->routing, node, &scenario->plan->flows.flows[flow], reverse, &choice) != 0 ||
@@ -204,12 +203,18 @@ send_choice(const struct scenario *scenario, uint32_t node, uint32_t flow, bool 
 		sets->cap = cap;
 	}
 	sets->members[sets->count++] = choice.members;
-	rec.set = sets->count;
-	rec.first = route_set_first(choice.members, choice.nmembers);
-	for (uint32_t i = 0; i < choice.nmembers; i++)
-		rec.ports[(choice.members[i] - rec.first) / 64] |= 1ULL << (choice.members[i] - rec.first) % 64;
-	exporter_header(exporter, &rec, REC_ECMP, sizeof(rec));
-	return (uint16_t)rec.set;
+	for (uint32_t next = 0; next < choice.nmembers;) {
+		struct route_set_part part;
+		struct rec_ecmp rec = { .hdr.node = node,
+					.set = sets->count,
+					.sprayed = balance_is_on(&scenario->balance) };
+
+		next = route_set_part(choice.members, choice.nmembers, next, &part);
+		rec.first = part.first;
+		memcpy(rec.ports, part.bits, sizeof(rec.ports));
+		exporter_header(exporter, &rec, REC_ECMP, sizeof(rec));
+	}
+	return (uint16_t)sets->count;
 }
 
 static void

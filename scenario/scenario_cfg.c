@@ -397,13 +397,6 @@ const struct cfg_table flowtracer_cfg = {
 int
 scenario_check_tracer(const struct scenario *sc, struct err *err)
 {
-	const struct topo *topo = sc->topo;
-
-	for (uint32_t i = 0; sc->flowtracer.enabled && i < topo->nnodes; i++)
-		if (topo->nodes[i].nports > ROUTE_SET_SPAN)
-			return cfg_fail(&sc->flowtracer.where, "enabled", err,
-					"%s has %u ports; what FlowTracer records of a switch holds %d: set it to false",
-					topo->nodes[i].name, topo->nodes[i].nports, ROUTE_SET_SPAN);
 	if (!sc->flowtracer.enabled || sc->flowtracer.first_hop != REC_TRACE_SFLOW || sc->switches.all.params.sampling != 0)
 		return 0;
 	return cfg_fail(&sc->flowtracer.where, "first_hop", err,

@@ -42,8 +42,6 @@ scenario_resolve_ip(struct scenario *sc, struct err *err)
 static int
 make_routes(struct scenario *sc, struct err *err)
 {
-	uint32_t wide, span;
-
 	sc->routes = route_table_create(sc->topo, (enum route_rule)sc->rerouting.rule);
 	sc->withdrawn = calloc(sc->topo->nlinks + 1u, sizeof(*sc->withdrawn));
 	if (sc->routes == NULL || sc->withdrawn == NULL)
@@ -54,12 +52,6 @@ make_routes(struct scenario *sc, struct err *err)
 	} else if (route_table_update(sc->routes, sc->withdrawn) < 0) {
 		return err_set(err, -ENOMEM, "out of memory for routes");
 	}
-	wide = route_widest_set(sc->routes, &span);
-	if (wide != TOPO_NONE)
-		return cfg_fail(&sc->topo->nodes[wide].where, NULL, err,
-				"%s has ports of equal cost that are %u ports apart; at most %d in a row can be recorded: "
-				"give it its links to switches one after the other",
-				sc->topo->nodes[wide].name, span, ROUTE_SET_SPAN);
 	return 0;
 }
 

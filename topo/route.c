@@ -654,21 +654,6 @@ route_next_hops(const struct route_table *table, uint32_t node, uint32_t dst, ui
 	return set->count;
 }
 
-uint32_t
-route_widest_set(const struct route_table *table, uint32_t *span)
-{
-	for (uint32_t node = 0; node < table->topo->nnodes; node++)
-		for (uint32_t edge = 0; table->topo->nodes[node].nports > ROUTE_SET_SPAN && edge < table->nedges; edge++) {
-			const struct set *set = &sets_of(table, node)[edge];
-			const uint8_t *ports = &table->members[set->first];
-
-			*span = set->count != 0 ? ports[set->count - 1] - ports[0] + 1u : 0;
-			if (*span > ROUTE_SET_SPAN)
-				return node;
-		}
-	return TOPO_NONE;
-}
-
 /* The path of one flow: choice, path, delay. */
 
 /* What switches hash of one direction of a flow. */
@@ -916,8 +901,6 @@ topo_walk_on(struct topo_walk *walk, const struct topo *topo, const struct swm_e
 		return false;
 	case SWM_SPRAYED:
 		end(walk, WALK_SPRAYED);
-		walk->members[0] = answer->members[0];
-		walk->members[1] = answer->members[1];
 		return false;
 	case SWM_DROPPED:
 		end(walk, WALK_DROPPED);

@@ -48,26 +48,34 @@ size_t route_table_bytes(const struct route_table *table);
 uint32_t route_next_hops(const struct route_table *table, uint32_t node, uint32_t dst, uint16_t dst_nic,
 			 const uint8_t **ports);
 
-/* Ports of equal cost are recorded as bits from a first port on, ROUTE_SET_SPAN of them. */
+/*
+ * Ports of equal cost are recorded as bits from a first port on, ROUTE_SET_SPAN of them. A set of ports that are further
+ * apart has several parts.
+ */
 #define ROUTE_SET_SPAN 128
+#define ROUTE_SET_PARTS ((TOPO_MAX_PORTS + ROUTE_SET_SPAN - 1) / ROUTE_SET_SPAN)
+
+struct route_set_part {
+	uint64_t bits[ROUTE_SET_SPAN / 64]; /* bit p % 64 of word p / 64: port first + p */
+	uint8_t first; /* of a set's only part 0, where all members are below ROUTE_SET_SPAN; else the least member in it */
+};
 
 /*
- * The first port of the bits that a set of ports is recorded in.
  * @param members  [count] ascending
- * @return 0 where all members are below ROUTE_SET_SPAN; else the least of them
+ * @param from     index of the part's least member: 0, or what the part before returned
+ * @return index of the next part's; count: there is none
  */
-static inline uint8_t
-route_set_first(const uint8_t *members, uint32_t count)
+static inline uint32_t
+route_set_part(const uint8_t *members, uint32_t count, uint32_t from, struct route_set_part *part)
 {
-	return count != 0 && members[count - 1] >= ROUTE_SET_SPAN ? members[0] : 0;
-}
+	*part = (struct route_set_part){ .first = count != 0 && members[count - 1] >= ROUTE_SET_SPAN ? members[from] : 0 };
+	for (; from < count && members[from] - part->first < ROUTE_SET_SPAN; from++) {
+		uint32_t bit = members[from] - (uint32_t)part->first;
 
-/*
- * A switch with ports of equal cost, towards one destination, that do not fit ROUTE_SET_SPAN bits.
- * @param span  set to the number of ports from the least of them to the largest
- * @return node id; TOPO_NONE: there is none
- */
-uint32_t route_widest_set(const struct route_table *table, uint32_t *span);
+		part->bits[bit / 64] |= UINT64_C(1) << bit % 64;
+	}
+	return from;
+}
 
 /* All that decides where a packet goes, faults aside. */
 struct routing {
@@ -198,7 +206,6 @@ struct topo_walk {
 	uint8_t reason;         /* dropped: enum rec_drop */
 	uint32_t node;          /* the node to query next, or where it ended */
 	uint16_t in_port;       /* its ingress there */
-	uint64_t members[2];    /* sprayed: ports that its packets may take; bits as in struct swm_egress */
 };
 
 /*
@@ -208,7 +215,8 @@ struct topo_walk {
 void topo_walk_begin(struct topo_walk *walk, const struct topo *topo, uint32_t host, uint16_t nic, uint32_t dst_ip);
 
 /*
- * The answer of walk->node about the flow's headers from walk->in_port. @return whether there is another node to query
+ * The answer of walk->node about the flow's headers from walk->in_port: its first row. @return whether there is another
+ * node to query
  */
 bool topo_walk_on(struct topo_walk *walk, const struct topo *topo, const struct swm_egress *answer);
 

@@ -92,15 +92,16 @@ record_check_hop(struct record_check *check, const void *rec, struct err *err)
 	return 0;
 }
 
-/* Are all of a set ports of hdr.node? */
+/* Are all of a set ports of hdr.node? @param first  the port that the first bit stands for, one of the node's */
 static int
-check_members(struct record_check *check, const struct rec_hdr *rec, uint64_t low, uint64_t high, struct err *err)
+check_members(struct record_check *check, const struct rec_hdr *rec, uint32_t first, uint64_t low, uint64_t high,
+	      struct err *err)
 {
-	uint16_t nports = known_node(check, rec->node)->nports;
+	uint32_t nports = known_node(check, rec->node)->nports, bits = nports - first;
 
-	if (nports < 64 && low >> nports != 0)
+	if (bits < 64 && low >> bits != 0)
 		return record_wrong(rec, "set_low", low, err, "ports below %u, the number of ports of the node", nports);
-	if (nports < 128 && high >> (nports > 64 ? nports - 64 : 0) != 0)
+	if (bits < 128 && high >> (bits > 64 ? bits - 64 : 0) != 0)
 		return record_wrong(rec, "set_high", high, err, "ports below %u, the number of ports of the node", nports);
 	return 0;
 }
@@ -110,7 +111,7 @@ record_check_traced(struct record_check *check, const void *rec, struct err *err
 {
 	const struct rec_traced *r = rec;
 
-	return check_members(check, &r->hdr, r->set_low, r->set_high, err);
+	return check_members(check, &r->hdr, 0, r->set_low, r->set_high, err);
 }
 
 static int
@@ -122,7 +123,7 @@ record_check_traced_hop(struct record_check *check, const void *rec, struct err 
 		return record_wrong(&r->hdr, "out_port", r->out_port, err, "a port, by which the flow leaves");
 	if (r->result != REC_TRACE_EGRESS && r->out_port != REC_NO_PORT)
 		return record_wrong(&r->hdr, "out_port", r->out_port, err, "%u: it leaves by none", REC_NO_PORT);
-	return check_members(check, &r->hdr, r->set_low, r->set_high, err);
+	return check_members(check, &r->hdr, r->first, r->set_low, r->set_high, err);
 }
 
 static int
@@ -374,14 +375,27 @@ has_member(const struct rec_ecmp *set, uint32_t port)
 	       (set->ports[bit / PORTS_A_WORD] >> bit % PORTS_A_WORD & 1) != 0;
 }
 
+/* Is a record the next one of the set of another, with ports behind those that it has? */
+static bool
+goes_on(const struct rec_ecmp *set, const struct rec_ecmp *last)
+{
+	if (last == NULL || set->set != last->set || set->hdr.node != last->hdr.node || set->sprayed != last->sprayed)
+		return false;
+	for (uint32_t p = set->first; p < last->first + 2u * PORTS_A_WORD; p++)
+		if (has_member(last, p))
+			return false;
+	return set->first > last->first;
+}
+
 static int
 check_set(struct record_check *check, const void *rec, struct err *err)
 {
-	const struct rec_ecmp *r = rec;
+	const struct rec_ecmp *r = rec, *last = known_last_set(check);
 	uint16_t nports = known_node(check, r->hdr.node)->nports;
+	uint32_t next = last != NULL ? last->set + 1 : 1;
 
-	if (r->set != check->sets.count + 1)
-		return record_wrong(&r->hdr, "set", r->set, err, "%u, the next one", check->sets.count + 1);
+	if (r->set != next && !goes_on(r, last))
+		return record_wrong(&r->hdr, "set", r->set, err, "%u, the next one", next);
 	for (uint32_t p = nports; p < r->first + 2u * PORTS_A_WORD; p++)
 		if (has_member(r, p))
 			return record_wrong(&r->hdr, "ports", p, err, "members below %u, the number of ports of the node",
@@ -393,10 +407,14 @@ static int
 check_route(struct record_check *check, const void *rec, struct err *err)
 {
 	const struct rec_route *r = rec;
-	const struct rec_ecmp *set = known_set(check, r->ecmp);
+	uint32_t count;
+	const struct rec_ecmp *set = known_set(check, r->ecmp, &count);
 
-	if (r->ecmp == REC_NO_ECMP || (set != NULL && set->hdr.node == r->hdr.node && has_member(set, r->port)))
+	if (r->ecmp == REC_NO_ECMP)
 		return 0;
+	for (uint32_t i = 0; i < count && set->hdr.node == r->hdr.node; i++)
+		if (has_member(&set[i], r->port))
+			return 0;
 	return record_wrong(&r->hdr, "ecmp", r->ecmp, err, "0, or a described set of node %u with port %u in it",
 			    r->hdr.node, r->port);
 }

@@ -44,9 +44,28 @@ known_port(const struct record_check *check, uint32_t node, uint16_t port)
 }
 
 const struct rec_ecmp *
-known_set(const struct record_check *check, uint32_t set)
+known_last_set(const struct record_check *check)
 {
-	return set - 1 < check->sets.count ? (const struct rec_ecmp *)check->sets.data + set - 1 : NULL;
+	return check->sets.count != 0 ? (const struct rec_ecmp *)check->sets.data + check->sets.count - 1 : NULL;
+}
+
+const struct rec_ecmp *
+known_set(const struct record_check *check, uint32_t set, uint32_t *count)
+{
+	const struct rec_ecmp *sets = check->sets.data;
+	uint32_t lo = 0, hi = check->sets.count;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (sets[mid].set < set)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (*count = 0; lo + *count < check->sets.count && sets[lo + *count].set == set;)
+		++*count;
+	return *count != 0 ? &sets[lo] : NULL;
 }
 
 /* Where a collective is, or the free slot where it belongs: never more than half are taken. */

@@ -41,7 +41,7 @@ struct record_check {
 	uint64_t epoch_ps;
 	uint64_t latest_ps;                                /* of all records so far */
 	uint64_t behind_ps;                                /* that the fabric was behind its clock, at most, as reported */
-	struct known_list nodes, ports, collectives, sets; /* sets: struct rec_ecmp, number 1 first */
+	struct known_list nodes, ports, collectives, sets; /* sets: struct rec_ecmp, by their numbers */
 	uint32_t *slots;                                   /* [nslots] the hash table of collectives; UINT32_MAX: free */
 	uint32_t nslots;                                   /* a power of two */
 	uint32_t last; /* the collective that was named last: most records name it again */
@@ -53,7 +53,10 @@ const struct known_node *known_node(const struct record_check *check, uint32_t n
 /* @param port  index of a known node's */
 struct known_port *known_port(const struct record_check *check, uint32_t node, uint16_t port);
 struct known_collective *known_collective(struct record_check *check, uint32_t id, uint32_t iteration);
-const struct rec_ecmp *known_set(const struct record_check *check, uint32_t set);
+/* @param count  set to the number of its records, which follow each other. @return the first; NULL: there is none */
+const struct rec_ecmp *known_set(const struct record_check *check, uint32_t set, uint32_t *count);
+/* @return the last record of the last set; NULL: there is none */
+const struct rec_ecmp *known_last_set(const struct record_check *check);
 
 /* Take in a header record that was found good. @return 0 or -ENOMEM with err */
 int known_add(struct record_check *check, const struct rec_hdr *rec, struct err *err);

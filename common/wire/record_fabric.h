@@ -68,13 +68,16 @@ WIRE_SIZE(rec_route, 48)
 
 #define REC_NO_ECMP 0
 
-/* Egress ports of equal cost from which a switch chooses by hash. hdr.node: the switch. */
+/*
+ * Egress ports of equal cost from which a switch chooses by hash. hdr.node: the switch. A set of ports that are 128 or more
+ * apart goes on in the next record: the same set, with a first port behind those of the record before.
+ */
 struct rec_ecmp {
 	struct rec_hdr hdr;
 	uint32_t set; /* from 1, over all switches */
 	/* 1: every packet has a port of its own, and ROUTE.port is one of them; 0: a hash chose it for the flow */
 	uint16_t sprayed;
-	uint16_t first;    /* 0 where all members are below 128; else the least of them */
+	uint16_t first;    /* 0 where all members are below 128; else the least of the record */
 	uint64_t ports[2]; /* bit p % 64 of word p / 64: port index first + p is a member */
 };
 
@@ -84,7 +87,7 @@ struct rec_ecmp {
 	F(T, 30, first, PORT)                                                                                              \
 	F(T, 32, ports[0], ANY)                                                                                            \
 	F(T, 40, ports[1], ANY)
-#define REC_ECMP_KEY(K, T) K(T, set)
+#define REC_ECMP_KEY(K, T) K(T, set) K(T, first)
 
 REC_ECMP_FIELDS(WIRE_AT, rec_ecmp)
 WIRE_SIZE(rec_ecmp, 48)

@@ -58,17 +58,21 @@ struct rec_traced {
 REC_TRACED_FIELDS(WIRE_AT, rec_traced)
 WIRE_SIZE(rec_traced, 80)
 
-/* A switch's reply: the egress port of a flow for its ingress port. hdr.node: the switch, whether it replied or not. */
+/*
+ * A switch's reply: the egress port of a flow for its ingress port. hdr.node: the switch, whether it replied or not. Where
+ * its set of ports goes on, as that of ECMP does, so does the reply: alike but for the set.
+ */
 struct rec_traced_hop {
 	struct rec_hdr hdr;
 	struct rec_tuple tuple;
-	uint64_t set_low, set_high; /* bit p % 64 of one or the other: port p was a choice of equal cost */
+	uint64_t set_low, set_high; /* bit p % 64 of one or the other: port first + p was a choice of equal cost */
 	uint32_t round;
 	uint16_t hop;      /* from 1 on: the switch that the source is connected to */
 	uint16_t in_port;  /* that it was asked about */
 	uint16_t out_port; /* EGRESS; else REC_NO_PORT */
 	uint16_t result;   /* enum rec_trace_result */
-	uint32_t reserved;
+	uint16_t first;    /* 0 where all ports of the set are below 128; else the least of the record */
+	uint16_t reserved;
 };
 
 #define REC_TRACED_HOP_FIELDS(F, T)                                                                                        \
@@ -80,7 +84,8 @@ struct rec_traced_hop {
 	F(T, 62, in_port, PORT)                                                                                            \
 	F(T, 64, out_port, PORT_OR_NONE)                                                                                   \
 	F(T, 66, result, ENUM(REC_TRACE_RESULTS))                                                                          \
-	F(T, 68, reserved, ZERO)
+	F(T, 68, first, PORT)                                                                                              \
+	F(T, 70, reserved, ZERO)
 #define REC_TRACED_HOP_KEY(K, T)
 
 REC_TRACED_HOP_FIELDS(WIRE_AT, rec_traced_hop)

@@ -7,7 +7,7 @@
  *   tool                        device
  *                          <-  HELLO        greeting: the device that answers here. The first message of a connection
  *   EGRESS                 ->               a switch: the egress of these headers, from these ingresses
- *                          <-  EGRESSES     one answer each, in the same order
+ *                          <-  EGRESSES     one answer each, in the same order, of one or more rows
  *   COUNTERS               ->               a switch: of its ports
  *                          <-  PORTS
  *   FLOWS                  ->               a host: its flows that match, from one on
@@ -25,9 +25,10 @@
 #define SWM_MAGIC 0x4d575352U /* "RSWM" */
 #define SWM_VERSION 2
 #define SWM_MAX_QUERIES 4000u  /* of one request */
+#define SWM_EGRESS_ROWS 2      /* of one answer to a query */
 #define SWM_MAX_FLOWS 2000u    /* of one reply */
 #define SWM_MAX_REQUEST 65536u /* bytes of a request's body */
-#define SWM_MAX_REPLY 131072u  /* bytes of a reply's body */
+#define SWM_MAX_REPLY 196608u  /* bytes of a reply's body */
 #define SWM_TEXT 240
 #define SWM_NAME 32
 
@@ -114,15 +115,19 @@ enum swm_result { SWM_RESULTS(ENUM_VALUE) SWM_RESULT_COUNT };
 
 #define SWM_NO_PORT UINT16_MAX
 
-/* A row of EGRESSES. */
+/*
+ * A row of EGRESSES: an answer. One whose ports of equal cost are 128 or more apart goes on in the next row, which is alike
+ * but for them.
+ */
 struct swm_egress {
 	uint64_t members[2]; /* ports of equal cost: bit p % 64 of word p / 64: port first + p */
 	uint16_t port;       /* from 0; forwarded: the egress; dropped: the port that is at fault, or SWM_NO_PORT */
 	uint8_t result;      /* enum swm_result */
 	uint8_t reason;      /* reason of the drop: enum rec_drop */
 	uint8_t pinned;      /* 1: an entry of the flow's own decides, rather than the hash */
-	uint8_t first;       /* 0 where all members are below 128; else the least of them */
-	uint8_t reserved[2]; /* zero */
+	uint8_t first;       /* 0 where all members are below 128; else the least of the row */
+	uint8_t more;        /* 1: the answer goes on in the next row */
+	uint8_t reserved;    /* zero */
 };
 
 WIRE_AT(swm_egress, 0, members)
@@ -131,7 +136,8 @@ WIRE_AT(swm_egress, 18, result)
 WIRE_AT(swm_egress, 19, reason)
 WIRE_AT(swm_egress, 20, pinned)
 WIRE_AT(swm_egress, 21, first)
-WIRE_AT(swm_egress, 22, reserved)
+WIRE_AT(swm_egress, 22, more)
+WIRE_AT(swm_egress, 23, reserved)
 WIRE_SIZE(swm_egress, 24)
 
 /* What a port counts, since the switch is up: field of struct swm_port, and SAI's name of it, as in SONiC's COUNTERS_DB. */

@@ -264,7 +264,7 @@ bool evidence_is_sprayed(const struct evidence *ev, uint32_t flow);
 /* @return the number of paths that a flow's packets spread over in the first hops of its data path: 1 without spraying */
 uint32_t evidence_paths(const struct evidence *ev, uint32_t flow, uint32_t hops);
 /* Is this port index of the set's switch a member? */
-bool evidence_has_member(const struct rec_ecmp *set, uint16_t port);
+bool evidence_has_member(const struct evidence *ev, const struct rec_ecmp *set, uint16_t port);
 /* @param prio  as rows name the class. @return a port row of an epoch, NULL: there is none of this class */
 const struct rec_port_row *evidence_port_row(const struct evidence *ev, const struct ev_epoch *epoch, uint8_t prio);
 

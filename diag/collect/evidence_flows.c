@@ -346,8 +346,8 @@ evidence_join_passages(struct evidence *ev, struct err *err)
 
 #define PORTS_A_WORD 64
 
-bool
-evidence_has_member(const struct rec_ecmp *set, uint16_t port)
+static bool
+has_member(const struct rec_ecmp *set, uint16_t port)
 {
 	uint32_t bit = port - (uint32_t)set->first;
 
@@ -355,7 +355,34 @@ evidence_has_member(const struct rec_ecmp *set, uint16_t port)
 	       (set->ports[bit / PORTS_A_WORD] >> bit % PORTS_A_WORD & 1) != 0;
 }
 
-/* Sets are sorted by their number. */
+/* @return the next record of a set, NULL: it has none */
+static const struct rec_ecmp *
+next_part(const struct evidence *ev, const struct rec_ecmp *set)
+{
+	const struct rec_ecmp *end = (const struct rec_ecmp *)ev->ecmps.data + ev->ecmps.count;
+
+	return set + 1 < end && set[1].set == set->set ? set + 1 : NULL;
+}
+
+bool
+evidence_has_member(const struct evidence *ev, const struct rec_ecmp *set, uint16_t port)
+{
+	while (set != NULL && !has_member(set, port))
+		set = next_part(ev, set);
+	return set != NULL;
+}
+
+static uint32_t
+count_members(const struct evidence *ev, const struct rec_ecmp *set)
+{
+	uint32_t count = 0;
+
+	for (; set != NULL; set = next_part(ev, set))
+		count += (uint32_t)(__builtin_popcountll(set->ports[0]) + __builtin_popcountll(set->ports[1]));
+	return count;
+}
+
+/* Records of sets are sorted by their number, and those of one by their first port. @return the first of a set */
 static const struct rec_ecmp *
 find_set(const struct evidence *ev, uint32_t set)
 {
@@ -363,16 +390,15 @@ find_set(const struct evidence *ev, uint32_t set)
 
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;
-		const struct rec_ecmp *rec = EV_AT(ev->ecmps, struct rec_ecmp, mid);
 
-		if (rec->set == set)
-			return rec;
-		if (rec->set < set)
+		if (EV_AT(ev->ecmps, struct rec_ecmp, mid)->set < set)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	return NULL;
+	return lo < ev->ecmps.count && EV_AT(ev->ecmps, struct rec_ecmp, lo)->set == set
+		       ? EV_AT(ev->ecmps, struct rec_ecmp, lo)
+		       : NULL;
 }
 
 /* Route records are sorted by (flow, direction, hop). */
@@ -432,9 +458,7 @@ evidence_paths(const struct evidence *ev, uint32_t flow, uint32_t hops)
 
 	for (uint32_t h = f->first_hop; h < f->first_hop + min_u32(hops, f->nhops); h++) {
 		const struct rec_ecmp *set = find_set(ev, EV_AT(ev->routes, struct rec_route, h)->ecmp);
-		uint32_t members = set != NULL && set->sprayed ? (uint32_t)__builtin_popcountll(set->ports[0]) +
-									 (uint32_t)__builtin_popcountll(set->ports[1])
-							       : 1;
+		uint32_t members = set != NULL && set->sprayed ? count_members(ev, set) : 1;
 
 		paths = members > 1 && paths <= UINT32_MAX / members ? paths * members : paths;
 	}

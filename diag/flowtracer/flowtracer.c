@@ -106,22 +106,45 @@ port_of(const struct run *run, uint32_t node, uint16_t port)
 	return port < run->nodes[node].nports ? run->nodes[node].first_port + port : RUN_NONE;
 }
 
+/* Does a reply go on with the set of another? */
+static bool
+is_part_of(const struct rec_traced_hop *rec, const struct rec_traced_hop *other)
+{
+	return rec->hop == other->hop && rec->hdr.node == other->hdr.node && rec->first != other->first;
+}
+
+/* Ports from the first one of a reply on. */
+static void
+add_ports(struct fim_ports *ports, const struct rec_traced_hop *rec)
+{
+	for (uint32_t bit = 0; bit < 128 && rec->first + bit < FIM_MAX_PORTS; bit++) {
+		uint32_t port = rec->first + bit;
+
+		ports->of[port / 64] |= ((bit < 64 ? rec->set_low : rec->set_high) >> bit % 64 & 1) << port % 64;
+	}
+}
+
 static void
 put_hops(struct flowtracer *own, const struct run *run, struct flowtracer_path *path, const struct rec_traced *traced,
 	 const struct path_report **reports, const struct path_report *end)
 {
+	const struct rec_traced_hop *before = NULL;
+
 	path->first = own->nhops;
 	own->hops[own->nhops++] = (struct flowtracer_hop){ .node = traced->hdr.node,
 							   .port = port_of(run, traced->hdr.node, traced->nic),
-							   .set = { { traced->set_low, traced->set_high } } };
+							   .set = { { { traced->set_low, traced->set_high } } } };
 	while (*reports < end && (*reports)->flow == path->flow && (*reports)->round < path->round)
 		(*reports)++;
 	for (; *reports < end && (*reports)->flow == path->flow && (*reports)->round == path->round; (*reports)++) {
 		const struct rec_traced_hop *rec = (*reports)->rec;
 
-		own->hops[own->nhops++] = (struct flowtracer_hop){ .node = rec->hdr.node,
-								   .port = port_of(run, rec->hdr.node, rec->out_port),
-								   .set = { { rec->set_low, rec->set_high } } };
+		if (before == NULL || !is_part_of(rec, before))
+			own->hops[own->nhops++] =
+				(struct flowtracer_hop){ .node = rec->hdr.node,
+							 .port = port_of(run, rec->hdr.node, rec->out_port) };
+		add_ports(&own->hops[own->nhops - 1].set.ports, rec);
+		before = rec;
 	}
 	path->nhops = own->nhops - path->first;
 }
@@ -260,14 +283,12 @@ list_path(const struct flowtracer *own, const struct run *run, const struct flow
 		return false;
 	*flow = (struct fim_flow){ .src = hops[0].node,
 				   .dst = of->dst,
-				   .from = { { hops[0].set.ports[0], hops[0].set.ports[1] } },
+				   .from = hops[0].set.ports,
 				   .to = ports_of(run, of->dst, of->tuple.dst_ip),
 				   .hops = path->result == REC_TRACE_EGRESS ? FIM_MAX_HOPS : known };
 	for (uint32_t h = 1; h < path->nhops; h++)
 		if (flowtracer_count(&hops[h].set) != 0)
-			sets[(*nsets)++] = (struct fim_set){ hops[h].node,
-							     of->dst,
-							     { { hops[h].set.ports[0], hops[h].set.ports[1] } } };
+			sets[(*nsets)++] = (struct fim_set){ hops[h].node, of->dst, hops[h].set.ports };
 	return true;
 }
 

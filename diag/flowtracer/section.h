@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "common/array.h"
 #include "common/fim.h"
 #include "common/slowdown.h"
 #include "common/wire/record_paths.h"
@@ -16,7 +17,7 @@
 
 /* Ports of one node: bit p is port p. */
 struct flowtracer_set {
-	uint64_t ports[2];
+	struct fim_ports ports;
 };
 
 /* Where a flow leaves a node. */
@@ -108,14 +109,18 @@ struct flowtracer {
 static inline bool
 flowtracer_has(const struct flowtracer_set *set, uint32_t port)
 {
-	return port < 128 && (set->ports[port / 64] >> port % 64 & 1) != 0;
+	return port < FIM_MAX_PORTS && (set->ports.of[port / 64] >> port % 64 & 1) != 0;
 }
 
 /* @return the number of ports */
 static inline uint32_t
 flowtracer_count(const struct flowtracer_set *set)
 {
-	return (uint32_t)(__builtin_popcountll(set->ports[0]) + __builtin_popcountll(set->ports[1]));
+	uint32_t count = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(set->ports.of); i++)
+		count += (uint32_t)__builtin_popcountll(set->ports.of[i]);
+	return count;
 }
 
 /* As in diagnoser.h; it has no options. */

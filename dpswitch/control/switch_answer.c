@@ -11,7 +11,8 @@
 #include "dpswitch/pipeline/switch.h"
 
 _Static_assert(sizeof(struct swm_list) + SWM_MAX_QUERIES * sizeof(struct swm_query) <= SWM_MAX_REQUEST, "EGRESS");
-_Static_assert(sizeof(struct swm_list) + SWM_MAX_QUERIES * sizeof(struct swm_egress) <= SWM_MAX_REPLY, "EGRESSES");
+_Static_assert(sizeof(struct swm_list) + SWM_MAX_QUERIES * SWM_EGRESS_ROWS * sizeof(struct swm_egress) <= SWM_MAX_REPLY,
+	       "EGRESSES");
 _Static_assert(sizeof(struct swm_list) + TOPO_MAX_PORTS * sizeof(struct swm_port) <= SWM_MAX_REPLY, "PORTS");
 _Static_assert(sizeof(struct swm_flows) + SWM_MAX_FLOWS * sizeof(struct swm_flow) <= SWM_MAX_REPLY, "FLOW_LIST");
 _Static_assert(sizeof(struct swm_samples) + SWM_MAX_SAMPLES * sizeof(struct swm_sample) <= SWM_MAX_REPLY, "SAMPLE_LIST");
@@ -52,46 +53,61 @@ name_of(const struct exchange *x)
 	return x->device->topo->nodes[x->device->node].name;
 }
 
-struct swm_egress
-answer_headers(const struct sw *sw, const struct flow_index *index, const struct swm_query *query)
+/* Repeats an answer for each part of its set of ports. @return the number of its rows */
+static uint32_t
+add_members(struct swm_egress *rows, const uint8_t *members, uint32_t count)
+{
+	const struct swm_egress answer = rows[0];
+	uint32_t next = 0, n = 0;
+
+	do {
+		struct route_set_part part;
+
+		assert(n < SWM_EGRESS_ROWS);
+		next = route_set_part(members, count, next, &part);
+		rows[n] = answer;
+		memcpy(rows[n].members, part.bits, sizeof(rows[n].members));
+		rows[n].first = part.first;
+		rows[n++].more = next < count;
+	} while (next < count);
+	return n;
+}
+
+uint32_t
+answer_headers(const struct sw *sw, const struct flow_index *index, const struct swm_query *query, struct swm_egress *rows)
 {
 	const struct switch_query asked = {
 		.tuple = { .src_ip = query->src_ip, .dst_ip = query->dst_ip, .sport = query->sport, .dport = query->dport },
 		.in_port = query->in_port,
 	};
-	struct swm_egress egress = { .port = SWM_NO_PORT };
+	struct swm_egress *egress = &rows[0];
 	struct switch_lookup found;
+
+	*egress = (struct swm_egress){ .port = SWM_NO_PORT };
 
 	switch (switch_lookup_tuple(sw, index, &asked, &found)) {
 	case LOOKUP_NO_ADDRESS:
-		egress.result = SWM_NO_ADDRESS;
-		return egress;
+		egress->result = SWM_NO_ADDRESS;
+		return 1;
 	case LOOKUP_NO_INGRESS:
-		egress.result = SWM_NO_INGRESS;
-		return egress;
+		egress->result = SWM_NO_INGRESS;
+		return 1;
 	case LOOKUP_KNOWN:
 	default:
 		break;
 	}
-	egress.first = (uint8_t)route_set_first(found.members, found.nmembers);
-	for (uint32_t i = 0; i < found.nmembers; i++) {
-		uint32_t bit = found.members[i] - (uint32_t)egress.first;
-
-		assert(bit < ROUTE_SET_SPAN); /* a scenario with a wider set does not load */
-		egress.members[bit / 64] |= UINT64_C(1) << bit % 64;
-	}
-	egress.pinned = found.is_pinned;
+	egress->pinned = found.is_pinned;
 	if (found.egress == SWITCH_EGRESS_DROP) {
-		egress.result = SWM_DROPPED;
-		egress.reason = (uint8_t)found.reason;
-		egress.port = found.drop_port != LOOKUP_NO_PORT ? found.drop_port : SWM_NO_PORT;
+		egress->result = SWM_DROPPED;
+		egress->reason = (uint8_t)found.reason;
+		egress->port = found.drop_port != LOOKUP_NO_PORT ? found.drop_port : SWM_NO_PORT;
 	} else if (found.egress == SWITCH_EGRESS_SPRAY) {
-		egress.result = SWM_SPRAYED;
+		egress->result = SWM_SPRAYED;
 	} else {
-		egress.result = SWM_FORWARDED;
-		egress.port = found.egress;
+		egress->result = SWM_FORWARDED;
+		egress->port = found.egress;
 	}
-	return egress;
+	return add_members(rows, found.members, found.nmembers);
 }
 
 static size_t
@@ -101,6 +117,7 @@ answer_egress(const struct exchange *x)
 	const struct swm_query *queries = (const void *)(asked + 1);
 	struct swm_list *list = x->reply;
 	struct swm_egress *rows = (void *)(list + 1);
+	uint32_t count = 0;
 
 	if (x->device->sw == NULL)
 		return refuse(x, "%s is a host: only switches report the egress of headers", name_of(x));
@@ -109,10 +126,10 @@ answer_egress(const struct exchange *x)
 		return refuse(x,
 			      "EGRESS of %zu B; right would be a list of at most %u queries, %zu B each, with its length",
 			      x->size, SWM_MAX_QUERIES, sizeof(*queries));
-	*list = (struct swm_list){ .count = asked->count };
 	for (uint32_t i = 0; i < asked->count; i++)
-		rows[i] = answer_headers(x->device->sw, x->device->index, &queries[i]);
-	return finish(x, SWM_EGRESSES, sizeof(*list) + asked->count * sizeof(*rows));
+		count += answer_headers(x->device->sw, x->device->index, &queries[i], &rows[count]);
+	*list = (struct swm_list){ .count = count };
+	return finish(x, SWM_EGRESSES, sizeof(*list) + count * sizeof(*rows));
 }
 
 /* Reasons that an ingress counts: the packet could not be used, or found no room. The others are an egress's. */

@@ -32,8 +32,14 @@ struct answer_device {
 	struct host_flows flows;        /* of a host */
 };
 
-/* A switch's answer about headers, as in a row of EGRESSES. @param index  of its flows */
-struct swm_egress answer_headers(const struct sw *sw, const struct flow_index *index, const struct swm_query *query);
+/*
+ * A switch's answer about headers, as in EGRESSES.
+ * @param index  of its flows
+ * @param rows   room for SWM_EGRESS_ROWS
+ * @return how many it has
+ */
+uint32_t answer_headers(const struct sw *sw, const struct flow_index *index, const struct swm_query *query,
+			struct swm_egress *rows);
 
 /* What a port of a switch counts, as in a row of PORTS. */
 struct swm_port answer_port(const struct sw *sw, uint16_t port);

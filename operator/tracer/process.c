@@ -384,6 +384,20 @@ ask_switch(struct thread *t, uint32_t from, uint32_t to)
 	thread_disconnect(t, node);
 }
 
+/* @return whether a reply of EGRESSES has one answer for each of count questions */
+static bool
+are_answers(const struct swm_list *list, size_t size, uint32_t count)
+{
+	const struct swm_egress *rows = (const void *)(list + 1);
+	uint32_t answers = 0;
+
+	if (size < sizeof(*list) || size != sizeof(*list) + (size_t)list->count * sizeof(*rows))
+		return false;
+	for (uint32_t i = 0; i < list->count; i++)
+		answers += rows[i].more == 0;
+	return answers == count && (list->count == 0 || rows[list->count - 1].more == 0);
+}
+
 /* Takes the answers to them. */
 static void
 receive_switch(struct thread *t, uint32_t from, uint32_t to)
@@ -391,7 +405,7 @@ receive_switch(struct thread *t, uint32_t from, uint32_t to)
 	uint32_t node = walk_of(t, from)->node, count = to - from;
 	struct client *client = t->clients[node];
 	const struct swm_list *list = NULL;
-	const struct swm_egress *rows;
+	const struct swm_egress *row;
 	struct err err = { 0 };
 	const void *body;
 	int ret = -EPIPE;
@@ -399,21 +413,25 @@ receive_switch(struct thread *t, uint32_t from, uint32_t to)
 	if (client != NULL) {
 		ret = client_reply(client, t->tags[from], SWM_EGRESSES, &body, &err);
 		list = body;
-		if (ret >= 0 && ((size_t)ret != sizeof(*list) + count * sizeof(*rows) || list->count != count))
+		if (ret >= 0 && !are_answers(list, (size_t)ret, count))
 			ret = err_set(&err, -EPROTO, "it answers other questions than it was asked");
 		if (ret < 0) {
 			thread_give_up(t, node, &err);
 			thread_disconnect(t, node);
 		}
 	}
+	row = ret >= 0 ? (const void *)(list + 1) : NULL;
 	for (uint32_t i = from; i < to; i++) {
 		struct topo_walk *walk = walk_of(t, i);
 
-		rows = (const void *)(list + 1);
-		if (ret < 0)
+		if (row == NULL) {
 			topo_walk_unanswered(walk);
-		else
-			topo_walk_on(walk, t->shared->process->config->topo, &rows[i - from]);
+			continue;
+		}
+		topo_walk_on(walk, t->shared->process->config->topo, row);
+		while (row->more != 0)
+			row++;
+		row++;
 	}
 }
 

@@ -104,7 +104,7 @@ KINDS = {
     43: ("MONITORED", 72, "24 ports u32, 28 senders u32, 32 compared u32, 36 learned u32, 40 relearned u32, "
         "44 flawed u32, 48 alarms u32, 52 bytes u32, 56 late_packets u64 count, 64 lost_packets u64 count"),
     44: ("TRACED_HOP", 72, "24 tuple tuple, 40 set_low u64, 48 set_high u64, 56 round u32, 60 hop u16, 62 in_port u16, "
-        "64 out_port u16, 66 result u16, 68 reserved u32"),
+        "64 out_port u16, 66 result u16, 68 first u16, 70 reserved u16"),
     45: ("TRACE_ROUND", 72, "24 start_ps u64, 32 sent_bytes u64, 40 received_bytes u64, 48 round u32, 52 flows u32, "
         "56 traced u32, 60 questions u32, 64 connections u32, 68 complete u16, 70 reserved u16"),
     46: ("WATCHDOG", 48, "24 port u16, 26 prio u16, 28 event u16, 30 action u16, 32 since_ps u64, 40 packets u64 count"),

@@ -31,7 +31,10 @@ static const char *const clauses[] = {
 static bool
 is_choice(const struct rec_traced_hop *hop, uint32_t port)
 {
-	return hop->out_port == port || ((port < 64 ? hop->set_low : hop->set_high) >> port % 64 & 1) != 0;
+	uint32_t bit = port - hop->first;
+
+	return hop->out_port == port ||
+	       (port >= hop->first && bit < 128 && ((bit < 64 ? hop->set_low : hop->set_high) >> bit % 64 & 1) != 0);
 }
 
 /* The latest reply until a time that has a port as a choice. @return 0: there is none */

@@ -124,7 +124,7 @@ cause_idle_choice(const struct cause_set *set, uint32_t step, const struct prov_
 	for (uint32_t p = 0; p < node->nports && window.from_ps < window.to_ps; p++) {
 		uint32_t other = node->first_port + p;
 
-		if (other != port->port && evidence_has_member(choice, (uint16_t)p) && is_idle(ev, other, window) &&
+		if (other != port->port && evidence_has_member(ev, choice, (uint16_t)p) && is_idle(ev, other, window) &&
 		    !leads_to_cut(ev, other, window.to_ps))
 			return other;
 	}

@@ -90,6 +90,59 @@ flows = ( ''' + flows + ''' );
           "248 ports: uplinks of equal cost are ports 128 to 247", sets[:1])
 
 
+def many_equal():
+    """
+    A switch of 200 ports of equal cost behind those of its hosts: more than one record holds. Whichever hosts send, the
+    ports are those that FlowTracer names, and the bits of both records of the set are all of them.
+    """
+    flows = ", ".join('{ src = "x%d"; dst = "y%d"; sport = %d; bytes = "64KB"; mode = "once"; }' % (i % 4, i % 4, 20000 + i)
+                      for i in range(400))
+    names = [f"{side}{i}" for side in "xy" for i in range(4)]
+    links = [f"{name} {'a' if name[0] == 'x' else 'b'}" for name in names] + ["a b"] * 200
+    scenario = scenario_file("""topology = { kind = "explicit"; %s switches = [ "a", "b" ]; hosts = [ %s ]; links = ( %s ); };
+collectives = ( { op = "alltoall"; algorithm = "pairwise"; type = "int32"; payload = "real"; bytes = "512KB"; } );
+flowtracer = { enabled = true; rtt = "20us"; };
+flows = ( %s );
+""" % (RATE, ", ".join(f'"{n}"' for n in names), ", ".join(f'"{link}"' for link in links), flows))
+    one, two = (rocelab(scenario, "--lcores", lcores) for lcores in ("1", "2"))
+    check_run(one, "200 of equal cost")
+    check(one.wrong() == ["0"], "200 of equal cost: no element of any vector is wrong", one.stdout)
+    check((one.dir / "records.bin").read_bytes() == (two.dir / "records.bin").read_bytes(),
+          "200 of equal cost: two lcores have the records of one")
+    rows = list(rocelab_records.read(one.dir / "records.bin"))
+
+    def ports_of(row, low, high):
+        bits = row[low] | row[high] << 64
+        return [row["first"] + bit for bit in range(128) if bits >> bit & 1]
+
+    sets, of_route, replies = {}, {}, {}
+    for row in rows:
+        if row.type == "ECMP":
+            sets.setdefault(row["set"], []).append(ports_of(row, "ports_0", "ports_1"))
+        elif row.type == "ROUTE" and row["ecmp"]:
+            of_route.setdefault(row["ecmp"], set()).add(row["port"])
+        elif row.type == "TRACED_HOP":
+            replies.setdefault((str(row["tuple"]), row["round"], row["hop"]), []).append(
+                (row["out_port"], ports_of(row, "set_low", "set_high")))
+    every = list(range(4, 204))
+    check(len(sets) == 2 and all(len(parts) == 2 and sum(parts, []) == every for parts in sets.values()),
+          "200 of equal cost: each switch's set has two records, with all ports", sets)
+    check(len(of_route) == 2 and all(ports <= set(every) for ports in of_route.values()) and max(map(max, of_route.values())) > 131,
+          "200 of equal cost: routes take ports of both", of_route)
+    wide = [parts for parts in replies.values() if len(parts) == 2]
+    check(wide and all(parts[0][0] == parts[1][0] in every and parts[0][1] + parts[1][1] == every for parts in wide),
+          "200 of equal cost: FlowTracer's replies, too", wide[:1])
+    with open(one.dir / "flowtracer.csv", encoding="ascii") as file:
+        hops = list(csv.DictReader(file))
+    check({row["choices"] for row in hops} == {"1", "200"}, "200 of equal cost: a hop has all choices",
+          {row["choices"] for row in hops})
+    sprayed = rocelab(scenario, "--set", "load_balancing.kind=random")
+    check_run(sprayed, "200 of equal cost, sprayed")
+    taken = {row["port"] for row in rocelab_records.read(sprayed.dir / "records.bin")
+             if row.type == "PORT_ROW" and row["port"] >= 4}
+    check(len(taken) > 150, "200 of equal cost: sprayed packets take them", len(taken))
+
+
 def memory_of_steps():
     """What a step is estimated to take is what both programs take for it: of eight iterations more than of one."""
     def ring(iterations, limit):
@@ -125,6 +178,7 @@ def memory_refuses():
 
 many_nodes()
 wide_switches()
+many_equal()
 memory_refuses()
 if not SANITIZED:
     memory_of_steps()

@@ -60,6 +60,11 @@ def lying_leaf(served):
           "of a port to a host, what was sampled; of one to a spine it is refused", kinds)
 
 
+def answer(port=0, more=0):
+    """A row of EGRESSES: forwarded out of a port."""
+    return struct.pack("<QQHBBBBBx", 0, 0, port, 0, 0, 0, 0, more)
+
+
 def silent():
     """Devices that are dead, frozen or lie: flows end there, it is said, and it does not take long."""
     with Served(MOE, "--set", "switch.sampling=10") as served:
@@ -82,6 +87,8 @@ def silent():
                             "no management socket"),
             "answers others": (lambda sock: answers_zero(sock, "s1", lambda k, t, b: request(EGRESSES, bytes(8), t + 7)),
                                "another request"),
+            "ends no answer": (lambda sock: answers_zero(sock, "s1", lambda k, t, b: request(
+                EGRESSES, b[:8] + answer(more=1) * struct.unpack("<I", b[:4])[0], t)), "other questions"),
             "refuses": (lambda sock: answers_zero(sock, "s1", lambda k, t, b: request(REFUSED, b"\x1b[2Jno" + bytes(234), t)),
                         "?[2Jno"),
         }
@@ -94,13 +101,16 @@ def silent():
             if set(why) != {"s1"} or words not in why["s1"] or len(found["flows"]) != 480:
                 fail(f"a switch that {name}: {why}")
         print("ok switches that lie or freeze are named, and all else is traced", flush=True)
-        row = struct.pack("<QQHBBB3x", 0, 0, 200, 0, 0, 0)
-        pathlib.Path(served.path / "s1.manage").touch()
-        end = impostor(served.path / "s1.manage", lambda sock: answers_zero(
-            sock, "s1", lambda k, t, b: request(EGRESSES, b[:8] + row * struct.unpack("<I", b[:4])[0], t)))
-        found = traced(MOE, "--sockets", served.path, "--threads", "1")
-        end()
-        check({f["end"] for f in found["flows"] if f["state"] == "contradicted"} == {"s1"}, "ports that are not there")
+        contradicted = []
+        for rows in (answer(200), answer(200, more=1) + answer(200)): # in one row each, or two
+            pathlib.Path(served.path / "s1.manage").touch()
+            end = impostor(served.path / "s1.manage", lambda sock, rows=rows: answers_zero(sock, "s1", lambda k, t, b: request(
+                EGRESSES, struct.pack("<II", len(rows) // 24 * struct.unpack("<I", b[:4])[0], 0) +
+                rows * struct.unpack("<I", b[:4])[0], t)))
+            found = traced(MOE, "--sockets", served.path, "--threads", "1")
+            end()
+            contradicted.append({f["end"] for f in found["flows"] if f["state"] == "contradicted"})
+        check(contradicted == [{"s1"}, {"s1"}], "ports that are not there", contradicted)
         lying_host(served)
         lying_leaf(served)
         (served.path / "s1.manage").unlink()

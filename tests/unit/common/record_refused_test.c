@@ -263,6 +263,23 @@ sets_have_members(void **state)
 	GOOD(route, ROUTE, 4, .port = 2, .ecmp = 3);
 	GOOD(route, ROUTE, 4, .port = 129, .ecmp = 3);
 	BAD(route, ROUTE, 4, "ecmp = 3", .port = 1, .ecmp = 3);
+	BAD(ecmp, ECMP, 4, "set = 3; right would be 4, the next one", .set = 3, .first = 129, .ports = { 1 });
+	BAD(ecmp, ECMP, 4, "set = 2; right would be 4, the next one", .set = 2, .first = 129, .ports = { 1 });
+	GOOD(ecmp, ECMP, 4, .set = 4, .ports = { 3 });
+	BAD(ecmp, ECMP, 4, "set = 4; right would be 5, the next one", .set = 4, .first = 1, .ports = { 1 });
+	BAD(ecmp, ECMP, 4, "set = 4; right would be 5, the next one", .set = 4, .first = 128, .ports = { 1 }, .sprayed = 1);
+	BAD(ecmp, ECMP, 3, "set = 4; right would be 5, the next one", .set = 4, .first = 69, .ports = { 1 });
+	BAD(ecmp, ECMP, 4, "ports = 130; right would be members below 130", .set = 4, .first = 128, .ports = { 7 });
+	GOOD(ecmp, ECMP, 4, .set = 4, .first = 128, .ports = { 3 }); /* it goes on with that set */
+	GOOD(route, ROUTE, 4, .port = 1, .ecmp = 4);
+	GOOD(route, ROUTE, 4, .port = 129, .ecmp = 4);
+	BAD(route, ROUTE, 4, "ecmp = 4", .port = 127, .ecmp = 4);
+	BAD(route, ROUTE, 3, "ecmp = 4", .port = 1, .ecmp = 4);
+	GOOD(ecmp, ECMP, 0, .set = 5, .ports = { 1 });
+	BAD(traced_hop, TRACED_HOP, 4, "set_low = 4; right would be ports below 130", .hop = 1, .first = 128, .set_low = 4);
+	BAD(traced_hop, TRACED_HOP, 4, "set_high = 1; right would be ports below 130", .hop = 1, .first = 66,
+	    .set_high = 1);
+	GOOD(traced_hop, TRACED_HOP, 4, .hop = 1, .first = 128, .set_low = 3);
 	GOOD(traced_hop, TRACED_HOP, 3, .hop = 1, .set_low = 1ULL << 63, .set_high = 1);
 	BAD(traced_hop, TRACED_HOP, 3, "set_high = 64; right would be ports below 70", .hop = 1, .set_high = 1 << 6);
 	GOOD(traced_hop, TRACED_HOP, 4, .hop = 1, .set_high = 1ULL << 63);

@@ -56,7 +56,10 @@ static void
 leaves_of(struct records *r, uint16_t ecmp_of_ac, uint16_t ecmp_of_bd, bool sprayed, uint64_t longer_ps)
 {
 	static const char *const names[] = { "L", "R", "S", "T", "a", "b", "c", "d" };
-	struct rec_ecmp set = { .set = HASHED, .sprayed = sprayed, .ports = { 1 << 2 | 1 << 3 } };
+	struct rec_ecmp set = { .set = HASHED, .sprayed = sprayed, .ports = { 1 << 2 } }, more = set; /* in two records */
+
+	more.first = 3;
+	more.ports[0] = 1;
 
 	records_init(r);
 	records_run(r);
@@ -72,6 +75,7 @@ leaves_of(struct records *r, uint16_t ecmp_of_ac, uint16_t ecmp_of_bd, bool spra
 	records_schedule(r, 0, 1, A, C, REC_NONE, EXPECT);
 	records_schedule(r, 1, 1, B, D, REC_NONE, EXPECT);
 	RECORDS_PUT(r, set, REC_ECMP, L, 0);
+	RECORDS_PUT(r, more, REC_ECMP, L, 0);
 	for (uint32_t f = 0; f < 2; f++) {
 		struct rec_tuple flow = f == 0 ? AC : BD;
 

@@ -56,11 +56,11 @@ put_network(struct records *r, uint32_t round_trips)
 }
 
 static void
-put_hop(struct records *r, struct rec_tuple tuple, uint32_t node, uint16_t hop, uint64_t set, uint16_t in_port,
-	uint16_t out_port)
+put_hop(struct records *r, struct rec_tuple tuple, uint32_t node, uint16_t hop, uint64_t set, uint16_t first,
+	uint16_t in_port, uint16_t out_port)
 {
 	struct rec_traced_hop rec = {
-		.tuple = tuple, .set_low = set, .hop = hop, .in_port = in_port, .out_port = out_port
+		.tuple = tuple, .set_low = set, .hop = hop, .first = first, .in_port = in_port, .out_port = out_port
 	};
 
 	RECORDS_PUT(r, rec, REC_TRACED_HOP, node, PS_PER_MS / 2);
@@ -73,9 +73,11 @@ put_path(struct records *r, uint32_t src, uint32_t dst, uint32_t spine)
 	struct rec_tuple tuple = records_tuple(HOST(src), HOST(dst), 10000);
 	struct rec_traced traced = { .tuple = tuple, .set_low = 1, .reported_ps = PS_PER_MS / 4, .messages = 1 };
 
-	put_hop(r, tuple, 0, 1, UPLINKS, (uint16_t)src, (uint16_t)(2 + spine));
-	put_hop(r, tuple, 2 + spine, 2, 2, 0, 1);
-	put_hop(r, tuple, 1, 3, UINT64_C(1) << (dst - 2), (uint16_t)(2 + spine), (uint16_t)(dst - 2));
+	/* The choices of a leaf in two records, as where they are far from each other. */
+	put_hop(r, tuple, 0, 1, 1 << 2, 0, (uint16_t)src, (uint16_t)(2 + spine));
+	put_hop(r, tuple, 0, 1, 1, 3, (uint16_t)src, (uint16_t)(2 + spine));
+	put_hop(r, tuple, 2 + spine, 2, 2, 0, 0, 1);
+	put_hop(r, tuple, 1, 3, UINT64_C(1) << (dst - 2), 0, (uint16_t)(2 + spine), (uint16_t)(dst - 2));
 	RECORDS_PUT(r, traced, REC_TRACED, HOST(src), PS_PER_MS / 2);
 }
 

@@ -141,7 +141,7 @@ sprayed_headers_have_no_port(void **state)
 	static struct frig rig;
 	struct flow_index *index;
 	struct swm_query query = { .protocol = 17 };
-	struct swm_egress egress;
+	struct swm_egress rows[SWM_EGRESS_ROWS];
 
 	(void)state;
 	frig_init(&rig, clos);
@@ -154,10 +154,49 @@ sprayed_headers_have_no_port(void **state)
 	query.dst_ip = rig.flows[0].dst_ip;
 	query.sport = rig.flows[0].sport;
 	query.dport = rig.flows[0].dport;
-	egress = answer_headers(frig_switch(&rig, "l0"), index, &query);
-	assert_int_equal(egress.result, SWM_SPRAYED);
-	assert_int_equal(egress.port, SWM_NO_PORT);
-	assert_int_equal(__builtin_popcountll(egress.members[0]), 4);
+	assert_int_equal(answer_headers(frig_switch(&rig, "l0"), index, &query, rows), 1);
+	assert_int_equal(rows[0].result, SWM_SPRAYED);
+	assert_int_equal(rows[0].port, SWM_NO_PORT);
+	assert_int_equal(rows[0].more, 0);
+	assert_int_equal(__builtin_popcountll(rows[0].members[0]), 4);
+	flow_index_destroy(index);
+	frig_stop(&rig);
+}
+
+/* 200 cables to one switch, of which a row has 128. */
+static void
+wide_sets_have_two_rows(void **state)
+{
+	static struct frig rig;
+	struct flow_index *index;
+	struct swm_query query = { .protocol = 17 };
+	struct swm_egress rows[SWM_EGRESS_ROWS];
+	char text[4096] = "topology = { kind = \"explicit\"; rate = \"100Gbps\"; delay = \"1us\"; "
+			  "switches = [ \"a\", \"b\" ]; hosts = [ \"x\", \"y\" ]; links = ( \"x a\", \"y b\"";
+
+	(void)state;
+	for (uint32_t i = 0; i < 200; i++)
+		strcat(text, ", \"a b\"");
+	strcat(text, " ); };");
+	frig_init(&rig, text);
+	rig.setup.all.pfc.headroom_bytes = 30000;
+	frig_flow(&rig, "x", "y", 3);
+	if (frig_start(&rig) < 0)
+		fail_msg("%s", rig.err.text);
+	index = flow_index_create(&rig.table);
+	query.src_ip = rig.flows[0].src_ip;
+	query.dst_ip = rig.flows[0].dst_ip;
+	query.sport = rig.flows[0].sport;
+	query.dport = rig.flows[0].dport;
+	assert_int_equal(answer_headers(frig_switch(&rig, "a"), index, &query, rows), 2);
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_int_equal(rows[i].result, SWM_FORWARDED);
+		assert_int_equal(rows[i].port, switch_healthy_egress(frig_switch(&rig, "a"), 0, false));
+		assert_int_equal(rows[i].first, i == 0 ? 1 : 129);
+		assert_int_equal(rows[i].more, i == 0);
+		assert_int_equal(__builtin_popcountll(rows[i].members[0]), 64);
+		assert_int_equal(__builtin_popcountll(rows[i].members[1]), i == 0 ? 64 : 8);
+	}
 	flow_index_destroy(index);
 	frig_stop(&rig);
 }
@@ -298,9 +337,13 @@ UNIT_TEST(switch_answer)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
 	const struct CMUnitTest tests[] = {
-		TEST(egresses_are_the_lookups),  TEST(counters_are_what_ports_sent),
-		TEST(flows_are_sent_in_pages),   TEST(what_is_wrong_is_refused),
-		TEST(greetings_name_the_switch), cmocka_unit_test(sprayed_headers_have_no_port),
+		TEST(egresses_are_the_lookups),
+		TEST(counters_are_what_ports_sent),
+		TEST(flows_are_sent_in_pages),
+		TEST(what_is_wrong_is_refused),
+		TEST(greetings_name_the_switch),
+		cmocka_unit_test(sprayed_headers_have_no_port),
+		cmocka_unit_test(wide_sets_have_two_rows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -335,16 +335,19 @@ test_pin_errors(void **state)
 			 "t.cfg:5: paths.[0].sport: found 70000; 0 to 65535 would be right");
 }
 
-/* Between switches a and b a cable, then hosts at a, then more cables: ports of equal cost far from each other. */
+/*
+ * Between switches a and b cables, then hosts at a, then more cables: ports of equal cost far from each other. Their parts
+ * have each of them once, in order.
+ */
 static void
-assert_widest(uint32_t hosts, uint32_t cables, uint32_t first, uint32_t expected)
+assert_parts(uint32_t first, uint32_t hosts, uint32_t cables, uint32_t parts, uint32_t begins)
 {
 	struct cfg *cfg;
 	struct topo *topo;
 	struct route_table *table;
 	char text[8192] = "topology = { kind = \"explicit\"; switches = [ \"a\", \"b\" ];\nhosts = [ \"x\"";
 	const uint8_t *ports;
-	uint32_t span, count, node;
+	uint32_t count, next = 0, found = 0, seen = 0;
 
 	for (uint32_t i = 0; i < hosts; i++)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), ", \"h%u\"", i);
@@ -358,13 +361,20 @@ assert_widest(uint32_t hosts, uint32_t cables, uint32_t first, uint32_t expected
 	strcat(text, " ); };");
 	topo = make_topo(text, &cfg);
 	table = route_table_create(topo, ROUTE_SHORTEST);
-	node = route_widest_set(table, &span);
-	assert_int_equal(node, expected != 0 ? topo_find(topo, "a") : TOPO_NONE);
-	if (expected != 0)
-		assert_int_equal(span, expected);
 	count = route_next_hops(table, topo_find(topo, "a"), topo_find(topo, "x"), 0, &ports);
 	assert_int_equal(count, cables);
-	assert_int_equal(route_set_first(ports, count), first == 0 && hosts + cables > ROUTE_SET_SPAN ? hosts : 0);
+	do {
+		struct route_set_part part;
+
+		next = route_set_part(ports, count, next, &part);
+		if (found++ == 0)
+			assert_int_equal(part.first, begins);
+		for (uint32_t bit = 0; bit < ROUTE_SET_SPAN; bit++)
+			if ((part.bits[bit / 64] >> bit % 64 & 1) != 0)
+				assert_int_equal(part.first + bit, ports[seen++]);
+		assert_int_equal(seen, next);
+	} while (next < count);
+	assert_int_equal(found, parts);
 	route_table_destroy(table);
 	topo_destroy(topo);
 	cfg_destroy(cfg);
@@ -373,11 +383,18 @@ assert_widest(uint32_t hosts, uint32_t cables, uint32_t first, uint32_t expected
 static void
 test_wide_sets(void **state)
 {
+	struct route_set_part part;
+
 	(void)state;
-	assert_widest(128, 120, 0, 0); /* 248 ports, the last 120 of equal cost */
-	assert_widest(126, 2, 1, 0);
-	assert_widest(127, 2, 1, 129);
-	assert_widest(3, 2, 0, 0);
+	assert_parts(0, 128, 120, 1, 128); /* 248 ports, the last 120 of equal cost */
+	assert_parts(1, 126, 2, 1, 0);
+	assert_parts(1, 127, 2, 2, 0);
+	assert_parts(0, 3, 2, 1, 0);
+	assert_parts(200, 0, 200, 2, 0);
+	assert_parts(0, 48, 200, 2, 48);
+	assert_parts(2, 140, 100, 2, 0);
+	assert_int_equal(route_set_part(NULL, 0, 0, &part), 0); /* no ports: one part without any */
+	assert_int_equal(part.first | part.bits[0] | part.bits[1], 0);
 }
 
 /*
