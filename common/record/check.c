@@ -542,7 +542,17 @@ static int check_topology(const struct record_check *check, struct err *err);
 struct record_check *
 record_check_create(void)
 {
-	return calloc(1, sizeof(struct record_check));
+	struct record_check *check = calloc(1, sizeof(*check));
+
+	for (uint32_t k = 0; k < RECORD_KINDS && check != NULL; k++) {
+		for (uint32_t i = 0; i < record_kinds[k].nfields; i++) {
+			uint32_t rule = record_kinds[k].fields[i].rule;
+
+			check->ruled[k] |= (uint32_t)(rule != RECORD_ANY) << i;
+			check->summed[k] |= (uint32_t)(rule == RECORD_COUNT || rule == RECORD_TOTAL) << i;
+		}
+	}
+	return check;
 }
 
 void
@@ -557,15 +567,14 @@ record_check_destroy(struct record_check *check)
 int
 record_check(struct record_check *check, const struct rec_hdr *rec, struct err *err)
 {
-	const struct record_kind *kind = &record_kinds[rec->type];
 	int rc = check_order(check, rec, err);
 
 	if (rc == 0)
 		rc = check_reporter(check, rec, err);
 	if (rc == 0 && rec->time_ps > RECORD_MAX_PS)
 		rc = record_wrong(rec, "time_ps", rec->time_ps, err, "at most %llu", RECORD_MAX_PS);
-	for (uint32_t i = 0; rc == 0 && i < kind->nfields; i++)
-		rc = check_field(check, rec, i, err);
+	for (uint32_t left = check->ruled[rec->type]; rc == 0 && left != 0; left &= left - 1)
+		rc = check_field(check, rec, (uint32_t)__builtin_ctz(left), err);
 	if (rc == 0)
 		rc = record_cross_check(check, rec, err);
 	if (rc == 0)
@@ -814,7 +823,9 @@ add_sums(struct record_check *check, const struct rec_hdr *rec)
 {
 	const struct record_kind *kind = &record_kinds[rec->type];
 
-	for (uint32_t i = 0; i < kind->nfields; i++)
-		if (kind->fields[i].rule == RECORD_COUNT || kind->fields[i].rule == RECORD_TOTAL)
-			check->sums[rec->type][i] += value_of(rec, &kind->fields[i]);
+	for (uint32_t left = check->summed[rec->type]; left != 0; left &= left - 1) {
+		uint32_t i = (uint32_t)__builtin_ctz(left);
+
+		check->sums[rec->type][i] += value_of(rec, &kind->fields[i]);
+	}
 }

@@ -46,6 +46,7 @@ struct record_check {
 	uint32_t nslots;                                   /* a power of two */
 	uint32_t last; /* the collective that was named last: most records name it again */
 	uint64_t sums[RECORD_KINDS][RECORD_MAX_FIELDS];
+	uint32_t ruled[RECORD_KINDS], summed[RECORD_KINDS]; /* bit i: field i of a kind has a rule; is in sums[] */
 };
 
 /* @return the element, NULL: there is none */
