@@ -15,98 +15,63 @@ struct build {
 	const struct run_step *steps; /* of this graph */
 	uint32_t first, count;
 	struct waiting_graph *w;
-	uint32_t *edge_of; /* [2 * count] the one edge that leaves a vertex, RUN_NONE: none */
-	uint32_t *stuck;   /* [count] see find_stuck() */
+	bool any_open;
+	uint32_t *waiters; /* [count] of each step: the number of steps that waited for it, and is not pruned */
+	uint32_t *work;    /* [count + 1] */
+	uint32_t *stuck;   /* [count] see find_stuck(); of a graph with an open step */
+	uint32_t *lasts;   /* [nlasts] the last step of each rank in each collective, for which the end waits */
+	uint32_t nlasts;
+	uint32_t latest; /* index into lasts, RUN_NONE: there is none */
+	uint32_t walked; /* steps of the path, those that did not start too */
 };
 
 static void add_vertices(struct build *b);
-static void add_step_edges(struct build *b, uint32_t i);
 static void find_stuck(struct build *b, uint32_t *mark);
-static void add_last_edges(struct build *b);
-static void prune(struct build *b, uint32_t *indegree, uint32_t *work);
+static void list_lasts(struct build *b);
+static void prune(struct build *b);
 static void walk_path(struct build *b);
-static void keep_path(struct waiting_graph *w);
+static int add_edges(struct build *b, struct err *err);
 
 int
 wgraph_build(const struct run_step *steps, uint32_t first, uint32_t count, struct waiting_graph *waiting, struct err *err)
 {
-	struct build b = { .steps = steps + first, .first = first, .count = count, .w = waiting };
-	uint32_t nvertices = 2 * count + 1;
-	uint32_t *work = run_alloc(nvertices, sizeof(*work), err);
-	uint32_t *indegree = run_alloc(nvertices, sizeof(*indegree), err);
+	struct build b = { .steps = steps + first, .first = first, .count = count, .w = waiting, .latest = RUN_NONE };
+	size_t room = (size_t)count + 1;
+	int rc = -ENOMEM;
 
 	memset(waiting, 0, sizeof(*waiting));
-	b.edge_of = run_alloc(nvertices, sizeof(*b.edge_of), err);
-	b.stuck = run_alloc((size_t)count + 1, sizeof(*b.stuck), err);
-	waiting->vertices = run_alloc(nvertices, sizeof(*waiting->vertices), err);
-	waiting->edges = run_alloc((size_t)3 * count + 1, sizeof(*waiting->edges), err);
-	waiting->path = run_alloc((size_t)count + 1, sizeof(*waiting->path), err);
-	if (work == NULL || indegree == NULL || b.edge_of == NULL || b.stuck == NULL || waiting->vertices == NULL ||
-	    waiting->edges == NULL || waiting->path == NULL) {
+	b.waiters = run_alloc(room, sizeof(*b.waiters), err);
+	b.work = run_alloc(room, sizeof(*b.work), err);
+	b.stuck = run_alloc(room, sizeof(*b.stuck), err);
+	b.lasts = run_alloc(room, sizeof(*b.lasts), err);
+	waiting->vertices = run_alloc(2 * (size_t)count + 1, sizeof(*waiting->vertices), err);
+	waiting->path = run_alloc(room, sizeof(*waiting->path), err);
+	if (b.waiters != NULL && b.work != NULL && b.stuck != NULL && b.lasts != NULL && waiting->vertices != NULL &&
+	    waiting->path != NULL) {
+		add_vertices(&b);
+		if (b.any_open)
+			find_stuck(&b, b.work);
+		list_lasts(&b);
+		prune(&b);
+		walk_path(&b);
+		rc = add_edges(&b, err);
+	}
+	if (rc != 0) {
 		free(waiting->vertices);
-		free(waiting->edges);
 		free(waiting->path);
 		memset(waiting, 0, sizeof(*waiting));
-		free(work);
-		free(indegree);
-		free(b.edge_of);
-		free(b.stuck);
-		return err_set(err, -ENOMEM, "out of memory for a waiting graph of %u steps", count);
 	}
-	add_vertices(&b);
-	for (uint32_t i = 0; i < count; i++)
-		add_step_edges(&b, i);
-	find_stuck(&b, work);
-	add_last_edges(&b);
-	memset(work, 0, nvertices * sizeof(*work));
-	prune(&b, indegree, work);
-	walk_path(&b);
-	if (count > WAITING_DRAWN_STEPS)
-		keep_path(waiting);
-	free(work);
-	free(indegree);
-	free(b.edge_of);
+	free(b.waiters);
+	free(b.work);
 	free(b.stuck);
-	return 0;
+	free(b.lasts);
+	return rc;
 }
 
 static uint32_t
 end_of(const struct build *b)
 {
 	return 2 * b->count;
-}
-
-static void
-add_vertices(struct build *b)
-{
-	struct waiting_graph *w = b->w;
-	uint64_t last_ps = 0;
-
-	for (uint32_t i = 0; i < b->count; i++) {
-		const struct run_step *step = &b->steps[i];
-
-		w->vertices[WGRAPH_START(i)] =
-			(struct waiting_vertex){ .time_ps = step->start_ps, .step = b->first + i, .kind = WAITING_START };
-		w->vertices[WGRAPH_END(i)] =
-			(struct waiting_vertex){ .time_ps = step->end_ps, .step = b->first + i, .kind = WAITING_END };
-		if (step->end_ps > last_ps)
-			last_ps = step->end_ps;
-	}
-	w->vertices[end_of(b)] =
-		(struct waiting_vertex){ .time_ps = last_ps, .step = RUN_NONE, .kind = WAITING_ITERATION_END };
-	w->nvertices = 2 * b->count + 1;
-	for (uint32_t v = 0; v < w->nvertices; v++)
-		b->edge_of[v] = RUN_NONE;
-}
-
-static void
-add_edge(struct build *b, uint8_t kind, uint32_t from, uint32_t to, uint64_t weight_ps)
-{
-	struct waiting_graph *w = b->w;
-
-	if (from != end_of(b))
-		b->edge_of[from] = w->nedges;
-	w->edges[w->nedges++] = (struct waiting_edge){ .weight_ps = weight_ps, .from = from, .to = to, .kind = kind };
 }
 
 /* Index within the graph of the step that step i waited for, RUN_NONE: none in it. */
@@ -121,15 +86,27 @@ awaited(const struct build *b, uint32_t i)
 }
 
 static void
-add_step_edges(struct build *b, uint32_t i)
+add_vertices(struct build *b)
 {
-	const struct run_step *step = &b->steps[i];
-	uint32_t on = awaited(b, i);
+	struct waiting_graph *w = b->w;
+	uint64_t last_ps = 0;
 
-	add_edge(b, WAITING_EXEC, WGRAPH_END(i), WGRAPH_START(i), step->started ? step->end_ps - step->start_ps : 0);
-	if (on != RUN_NONE)
-		add_edge(b, step->rank == b->steps[on].rank ? WAITING_OWN : WAITING_DATA, WGRAPH_START(i), WGRAPH_END(on),
-			 0);
+	for (uint32_t i = 0; i < b->count; i++) {
+		const struct run_step *step = &b->steps[i];
+		uint32_t on = awaited(b, i);
+
+		w->vertices[WGRAPH_START(i)] =
+			(struct waiting_vertex){ .time_ps = step->start_ps, .step = b->first + i, .kind = WAITING_START };
+		w->vertices[WGRAPH_END(i)] =
+			(struct waiting_vertex){ .time_ps = step->end_ps, .step = b->first + i, .kind = WAITING_END };
+		last_ps = max_u64(last_ps, step->end_ps);
+		b->any_open |= step->open;
+		if (on != RUN_NONE)
+			b->waiters[on]++;
+	}
+	w->vertices[end_of(b)] =
+		(struct waiting_vertex){ .time_ps = last_ps, .step = RUN_NONE, .kind = WAITING_ITERATION_END };
+	w->nvertices = 2 * b->count + 1;
 }
 
 /* Does step i wait for another to start? */
@@ -187,7 +164,7 @@ later(const struct build *b, uint32_t a, uint32_t c)
  * The end waits for every rank of every collective: for the last of its known steps to end, of equals the last listed.
  */
 static void
-add_last_edges(struct build *b)
+list_lasts(struct build *b)
 {
 	uint32_t last = RUN_NONE;
 
@@ -198,40 +175,33 @@ add_last_edges(struct build *b)
 			last = i;
 		if (i + 1 < b->count && next->rank == step->rank && next->collective == step->collective)
 			continue;
-		if (last != RUN_NONE)
-			add_edge(b, WAITING_LAST, end_of(b), WGRAPH_END(last), 0);
+		if (last != RUN_NONE) {
+			b->lasts[b->nlasts++] = last;
+			b->waiters[last]++;
+		}
 		last = RUN_NONE;
 	}
 }
 
+/*
+ * "recursively prune nodes with an in-degree of zero": a step's start has the edge from its end alone, and both go
+ * together. Each step enters the work list at most once.
+ */
 static void
-drop_vertex(struct build *b, uint32_t v, uint32_t *indegree, uint32_t *work, uint32_t *nwork)
-{
-	struct waiting_graph *w = b->w;
-	uint32_t e = b->edge_of[v];
-
-	w->vertices[v].pruned = true;
-	if (e == RUN_NONE)
-		return;
-	w->edges[e].pruned = true;
-	if (--indegree[w->edges[e].to] == 0)
-		work[(*nwork)++] = w->edges[e].to;
-}
-
-/* "recursively prune nodes with an in-degree of zero"; each vertex enters the work list at most once. */
-static void
-prune(struct build *b, uint32_t *indegree, uint32_t *work)
+prune(struct build *b)
 {
 	uint32_t nwork = 0;
 
-	for (uint32_t e = 0; e < b->w->nedges; e++)
-		indegree[b->w->edges[e].to]++;
-	for (uint32_t v = 0; v < end_of(b); v++) {
-		if (indegree[v] == 0)
-			work[nwork++] = v;
+	for (uint32_t i = 0; i < b->count; i++)
+		if (b->waiters[i] == 0)
+			b->work[nwork++] = i;
+	for (uint32_t n = 0; n < nwork; n++) {
+		uint32_t i = b->work[n], on = awaited(b, i);
+
+		b->w->vertices[WGRAPH_START(i)].pruned = b->w->vertices[WGRAPH_END(i)].pruned = true;
+		if (on != RUN_NONE && --b->waiters[on] == 0)
+			b->work[nwork++] = on;
 	}
-	for (uint32_t i = 0; i < nwork; i++)
-		drop_vertex(b, work[i], indegree, work, &nwork);
 }
 
 static void
@@ -249,26 +219,17 @@ static void
 walk_path(struct build *b)
 {
 	struct waiting_graph *w = b->w;
-	uint32_t last = RUN_NONE, last_edge = 0;
 
-	for (uint32_t e = 0; e < w->nedges; e++) {
-		uint32_t step = w->edges[e].to / 2;
-
-		if (w->edges[e].kind != WAITING_LAST || (last != RUN_NONE && !later(b, step, last)))
-			continue;
-		last = step;
-		last_edge = e;
-	}
+	for (uint32_t l = 0; l < b->nlasts; l++)
+		if (b->latest == RUN_NONE || later(b, b->lasts[l], b->lasts[b->latest]))
+			b->latest = l;
 	w->vertices[end_of(b)].critical = true;
-	if (last == RUN_NONE)
+	if (b->latest == RUN_NONE)
 		return;
-	w->edges[last_edge].critical = true;
-	for (uint32_t i = last; i != RUN_NONE && !w->vertices[WGRAPH_END(i)].critical; i = awaited(b, i)) {
+	for (uint32_t i = b->lasts[b->latest]; i != RUN_NONE && !w->vertices[WGRAPH_END(i)].critical; i = awaited(b, i)) {
 		w->vertices[WGRAPH_START(i)].critical = true;
 		w->vertices[WGRAPH_END(i)].critical = true;
-		w->edges[b->edge_of[WGRAPH_END(i)]].critical = true;
-		if (b->edge_of[WGRAPH_START(i)] != RUN_NONE)
-			w->edges[b->edge_of[WGRAPH_START(i)]].critical = true;
+		b->walked++;
 		if (!b->steps[i].started)
 			continue;
 		w->path[w->npath++] = b->first + i;
@@ -277,20 +238,58 @@ walk_path(struct build *b)
 	reverse_path(w);
 }
 
-/* Of a graph that is too large to be drawn the edges of the path are. */
 static void
-keep_path(struct waiting_graph *w)
+add_edge(struct build *b, struct waiting_edge edge, bool all)
 {
-	struct waiting_edge *kept;
-	uint32_t count = 0;
+	if (all || edge.critical)
+		b->w->edges[b->w->nedges++] = edge;
+}
 
-	for (uint32_t e = 0; e < w->nedges; e++)
-		if (w->edges[e].critical)
-			w->edges[count++] = w->edges[e];
-	w->nedges = count;
-	kept = realloc(w->edges, ((size_t)count + 1) * sizeof(*kept));
-	if (kept != NULL)
-		w->edges = kept;
+/* That of its execution, and that to the step that it waited for. */
+static void
+add_step_edges(struct build *b, uint32_t i, bool all)
+{
+	const struct run_step *step = &b->steps[i];
+	const struct waiting_vertex *vertex = &b->w->vertices[WGRAPH_START(i)]; /* its end is pruned and critical with it */
+	struct waiting_edge edge = { .weight_ps = step->started ? step->end_ps - step->start_ps : 0,
+				     .from = WGRAPH_END(i),
+				     .to = WGRAPH_START(i),
+				     .kind = WAITING_EXEC,
+				     .pruned = vertex->pruned,
+				     .critical = vertex->critical };
+	uint32_t on = awaited(b, i);
+
+	add_edge(b, edge, all);
+	if (on == RUN_NONE)
+		return;
+	edge.weight_ps = 0;
+	edge.from = WGRAPH_START(i);
+	edge.to = WGRAPH_END(on);
+	edge.kind = step->rank == b->steps[on].rank ? WAITING_OWN : WAITING_DATA;
+	add_edge(b, edge, all);
+}
+
+/* Of a graph that is too large to be drawn the edges of the path are there. */
+static int
+add_edges(struct build *b, struct err *err)
+{
+	bool all = b->count <= WAITING_DRAWN_STEPS;
+
+	b->w->edges =
+		run_alloc(2 * (size_t)(all ? b->count : b->walked) + (all ? b->nlasts : 1) + 1, sizeof(*b->w->edges), err);
+	if (b->w->edges == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < b->count; i++)
+		if (all || b->w->vertices[WGRAPH_END(i)].critical)
+			add_step_edges(b, i, all);
+	for (uint32_t l = 0; l < b->nlasts; l++)
+		add_edge(b,
+			 (struct waiting_edge){ .from = end_of(b),
+						.to = WGRAPH_END(b->lasts[l]),
+						.kind = WAITING_LAST,
+						.critical = l == b->latest },
+			 all);
+	return 0;
 }
 
 static uint64_t
