@@ -420,7 +420,7 @@ findings_join(const struct run *run, struct finding *findings, uint32_t *count, 
 	uint32_t *order = run_alloc(*count, sizeof(*order), err), timed = 0;
 	int rc = j.rtt_ps != NULL && order != NULL ? 0 : -ENOMEM;
 
-	for (uint32_t i = 0; i < run->nsteps && rc == 0; i++) {
+	for (uint32_t i = 0; i < run->nsteps && rc == 0 && *count != 0; i++) {
 		uint64_t *rtt_ps = &j.rtt_ps[run->steps[i].collective];
 
 		*rtt_ps = max_u64(*rtt_ps, run->steps[i].base_rtt_ps);

@@ -214,6 +214,25 @@ resolve_members(struct evidence *ev)
 	}
 }
 
+/* The last step of a flow decides. */
+static void
+mark_scheduled(struct evidence *ev)
+{
+	struct ev_flow *flow = NULL;
+
+	for (uint32_t i = 0; i < ev->schedule.count; i++) {
+		const struct rec_schedule *rec = EV_AT(ev->schedule, struct rec_schedule, i);
+
+		if (rec->peer == rec->rank)
+			continue;
+		if (flow == NULL || evidence_tuple_cmp(&flow->tuple, &rec->flow) != 0)
+			flow = &ev->flows[evidence_flow(ev, &rec->flow)];
+		flow->collective = true;
+		flow->of = rec->collective;
+		flow->prio = (uint8_t)rec->prio;
+	}
+}
+
 static void
 mark_probed(struct evidence *ev)
 {
@@ -232,12 +251,16 @@ evidence_join_flows(struct evidence *ev, struct err *err)
 
 	for (size_t s = 0; s < NSOURCES; s++) {
 		const struct ev_vec *vec = (const struct ev_vec *)((const char *)ev + tuple_sources[s].vec);
+		const struct rec_tuple *before = NULL;
 
 		for (uint32_t i = 0; rc == 0 && i < vec->count; i++) {
 			const char *rec = ev_vec_at(vec, tuple_sources[s].size_bytes, i);
+			const struct rec_tuple *tuple = (const void *)(rec + tuple_sources[s].tuple);
 
-			if (!is_of_none(rec))
-				rc = add_flow(ev, (const void *)(rec + tuple_sources[s].tuple), err);
+			if (is_of_none(rec) || (before != NULL && evidence_tuple_cmp(before, tuple) == 0))
+				continue;
+			rc = add_flow(ev, tuple, err);
+			before = tuple;
 		}
 	}
 	if (rc != 0)
@@ -245,17 +268,7 @@ evidence_join_flows(struct evidence *ev, struct err *err)
 	if (ev->nflows > 1)
 		qsort(ev->flows, ev->nflows, sizeof(*ev->flows), cmp_flow);
 	fill_slots(ev);
-	for (uint32_t i = 0; i < ev->schedule.count; i++) {
-		const struct rec_schedule *rec = EV_AT(ev->schedule, struct rec_schedule, i);
-
-		if (rec->peer != rec->rank) {
-			struct ev_flow *flow = &ev->flows[evidence_flow(ev, &rec->flow)];
-
-			flow->collective = true;
-			flow->of = rec->collective;
-			flow->prio = (uint8_t)rec->prio;
-		}
-	}
+	mark_scheduled(ev);
 	mark_probed(ev);
 	rc = resolve_addresses(ev, err);
 	if (rc == 0)

@@ -272,7 +272,7 @@ static void
 take_schedule(struct evidence *ev, const struct rec_schedule **schedules)
 {
 	const struct rec_schedule *rec = ev->schedule.data;
-	uint32_t count = 0, collective = EV_NONE;
+	uint32_t count = 0, collective = EV_NONE, flow = EV_NONE;
 
 	for (uint32_t first = 0; first < ev->nsteps; first += count) {
 		for (count = 1; first + count < ev->nsteps && is_of_same(&rec[first], &rec[first + count]); count++)
@@ -287,13 +287,17 @@ take_schedule(struct evidence *ev, const struct rec_schedule **schedules)
 		for (uint32_t i = ev->first_steps[c]; i < ev->first_steps[c + 1]; i++) {
 			const struct rec_schedule *of = &schedules[c][i - ev->first_steps[c]];
 
+			/* Most steps are of the flow of the step before. */
+			if (of->peer != of->rank &&
+			    (flow == EV_NONE || evidence_tuple_cmp(&ev->flows[flow].tuple, &of->flow) != 0))
+				flow = evidence_flow(ev, &of->flow);
 			ev->steps[i] = (struct ev_step){
 				.bytes = of->bytes,
 				.ideal_ps = of->ideal_ps,
 				.expect_ps = of->expect_ps,
 				.base_rtt_ps = of->base_rtt_ps,
 				.collective = c,
-				.flow = of->peer != of->rank ? evidence_flow(ev, &of->flow) : EV_NONE,
+				.flow = of->peer != of->rank ? flow : EV_NONE,
 				.host = of->hdr.node,
 				.rank = of->rank,
 				.step = of->step,

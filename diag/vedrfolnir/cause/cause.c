@@ -52,6 +52,16 @@ by_flow_and_start(const void *a, const void *b)
 	return (x->start_ps > y->start_ps) - (x->start_ps < y->start_ps);
 }
 
+/* Ranks are in the order of their addresses nearly always, and so are their flows. */
+static bool
+is_in_order(const struct activity_run *runs, uint32_t count)
+{
+	for (uint32_t i = 1; i < count; i++)
+		if (by_flow_and_start(&runs[i - 1], &runs[i]) > 0)
+			return false;
+	return true;
+}
+
 static uint32_t
 collect(struct activity *activity, const struct evidence *ev, const struct run_step *steps, uint32_t nsteps)
 {
@@ -85,7 +95,8 @@ activity_init(struct activity *activity, const struct evidence *ev, const struct
 	if (activity->first == NULL || activity->runs == NULL || activity->unknown == NULL)
 		return -ENOMEM;
 	count = collect(activity, ev, steps, nsteps);
-	qsort(activity->runs, count, sizeof(*activity->runs), by_flow_and_start);
+	if (!is_in_order(activity->runs, count))
+		qsort(activity->runs, count, sizeof(*activity->runs), by_flow_and_start);
 	for (uint32_t i = 0; i < count; i++) {
 		struct activity_run *run = &activity->runs[i];
 
@@ -385,11 +396,42 @@ cause_is_full(const struct cause_input *in, uint32_t step, const struct prov_gra
 const struct cause *const causes[] = { CAUSES(CAUSE_POINT) };
 const uint32_t ncauses = ARRAY_LEN(causes);
 
+static int find_some(const struct cause_input *in, struct finding **findings, uint32_t *count, struct err *err);
 static void look_at_step(struct cause_set *all, uint32_t step);
 static int cmp_finding(const void *pa, const void *pb);
 
+static bool
+is_looked_at(const struct cause_input *in, uint32_t step)
+{
+	return in->steps[step].slow || cause_host_ps(in, step) != 0;
+}
+
+/* Is there a step to look at? Of an innocent run there is none. */
+static bool
+has_any(const struct cause_input *in)
+{
+	for (uint32_t s = 0; s < in->nsteps; s++)
+		if (is_looked_at(in, s))
+			return true;
+	return false;
+}
+
+static int
+find_none(struct finding **findings, uint32_t *count, struct err *err)
+{
+	*count = 0;
+	*findings = calloc(1, sizeof(**findings));
+	return *findings != NULL ? 0 : err_set(err, -ENOMEM, "out of memory for findings");
+}
+
 int
 cause_find(const struct cause_input *in, struct finding **findings, uint32_t *count, struct err *err)
+{
+	return has_any(in) ? find_some(in, findings, count, err) : find_none(findings, count, err);
+}
+
+static int
+find_some(const struct cause_input *in, struct finding **findings, uint32_t *count, struct err *err)
 {
 	struct activity activity = { 0 };
 	struct delays delays = { 0 };
@@ -407,7 +449,7 @@ cause_find(const struct cause_input *in, struct finding **findings, uint32_t *co
 	for (uint32_t b = 0; b < CAUSE_BUCKETS && all.buckets != NULL; b++)
 		all.buckets[b] = EV_NONE;
 	for (uint32_t s = 0; s < in->nsteps && !all.no_memory; s++) {
-		if (in->steps[s].slow || cause_host_ps(in, s) != 0)
+		if (is_looked_at(in, s))
 			look_at_step(&all, s);
 		else if (!run_is_local(&in->steps[s]))
 			paced_forget(all.paced, in->steps[s].flow);

@@ -164,6 +164,40 @@ test_join(void **state)
 	records_fini(&r);
 }
 
+/*
+ * The latest report of a step counts, wherever it stands in the stream, with what it waited for and with its end; of
+ * more reports than are looked at side by side.
+ */
+static void
+test_latest_report_counts(void **state)
+{
+	struct evidence ev;
+	struct records r;
+	struct rec_step report;
+
+	(void)state;
+	two_hosts(&r);
+	records_step(&r, 1, 1, REC_NONE, 0, 10 * PS_PER_MS);
+	records_step(&r, 2, 1, 2, 12 * PS_PER_MS, 20 * PS_PER_MS);
+	records_step(&r, 2, 1, REC_NONE, 12 * PS_PER_MS, 30 * PS_PER_MS);
+	records_step(&r, 2, 2, 1, 5 * PS_PER_MS, 14 * PS_PER_MS);
+	for (uint64_t i = 0; i < 100; i++)
+		records_step(&r, 2, 2, REC_NONE, 0, (12 - i % 2) * PS_PER_MS);
+	records_evidence(&r, &ev);
+	assert_int_equal(ev.nsteps, 4);
+	assert_int_equal(ev.unscheduled_steps, 0);
+	assert_true(evidence_report(&ev, 1, &report));
+	assert_int_equal(report.end_ps, 30 * PS_PER_MS);
+	assert_int_equal(ev.steps[1].waited_for, 0);
+	assert_true(evidence_report(&ev, 3, &report));
+	assert_int_equal(report.end_ps, 14 * PS_PER_MS);
+	assert_int_equal(ev.steps[3].waited_for, 0);
+	assert_false(evidence_report(&ev, 2, &report));
+	assert_int_equal(ev.steps_end_ps, 30 * PS_PER_MS);
+	evidence_fini(&ev);
+	records_fini(&r);
+}
+
 /* Of notifications what a run asks for is there, in order of time. */
 static void
 test_notifications(void **state)
@@ -225,10 +259,10 @@ test_settings(void **state)
 UNIT_TEST(evidence)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_flow_names), cmocka_unit_test(test_latest_row_wins),
-		cmocka_unit_test(test_open_epoch), cmocka_unit_test(test_states_stay),
-		cmocka_unit_test(test_join),       cmocka_unit_test(test_notifications),
-		cmocka_unit_test(test_settings),
+		cmocka_unit_test(test_flow_names),    cmocka_unit_test(test_latest_row_wins),
+		cmocka_unit_test(test_open_epoch),    cmocka_unit_test(test_states_stay),
+		cmocka_unit_test(test_join),          cmocka_unit_test(test_latest_report_counts),
+		cmocka_unit_test(test_notifications), cmocka_unit_test(test_settings),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
