@@ -148,7 +148,7 @@ print_in_time(const struct verdict *v, char *buf)
 {
 	uint32_t varied = 0;
 
-	for (uint32_t i = 0; i < v->run.nsteps; i++)
+	for (uint32_t i = 0; i < v->run.nsteps && v->run.nlocal != 0; i++)
 		varied += run_varied(&v->run.steps[i]);
 	fmt_append(buf, FACTS_REASON, "Every %s reported%s took at most %d %%%s longer than expected%s.",
 		   flows_alone(v) ? "flow" : "step", run_finished(&v->run) ? "" : " before the run ended", RUN_SLOW_PERCENT,

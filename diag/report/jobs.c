@@ -165,11 +165,7 @@ is_plain(const struct run *run)
 		return true;
 	if (run->njobs != 1 || run->iterations[0].ncollectives != 1)
 		return run->njobs == 0;
-	for (uint32_t i = 0; i < run->nsteps; i++) {
-		if (run_is_local(&run->steps[i]))
-			return false;
-	}
-	return true;
+	return run->nlocal == 0;
 }
 
 static int

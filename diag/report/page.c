@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "diag/report/report.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/array.h"
+#include "common/minmax.h"
 #include "common/units.h"
 #include "common/wire/detection.h"
 #include "diag/report/facts.h"
@@ -44,31 +46,43 @@ page_indices(const uint32_t *indices, uint32_t count)
 	return array;
 }
 
-static json_int_t
-value_of(const struct verdict *v, const struct page_column *column, uint32_t first, uint32_t row)
-{
-	json_int_t value = column->of(v, first + row);
-
-	return column->rising && row > 0 ? value - column->of(v, first + row - 1) : value;
-}
+/* A column's numbers so far, without the equal ones at their end. */
+struct numbers {
+	json_t *array;
+	json_int_t before; /* of the row before, in a rising column */
+	json_int_t number; /* the last, */
+	uint32_t times;    /* and how many of the last ones are equal to it */
+};
 
 /* A run of equal numbers is one pair [number, count]. */
-static json_t *
-column(const struct verdict *v, const struct page_column *column, uint32_t first, uint32_t count)
+static void
+end_run(struct numbers *numbers)
 {
-	json_t *array = json_array();
-
-	for (uint32_t i = 0, n; i < count; i += n) {
-		json_int_t value = value_of(v, column, first, i);
-
-		for (n = 1; i + n < count && value_of(v, column, first, i + n) == value; n++)
-			;
-		if (n < SHORTEST_RUN)
-			n = 1;
-		array = value_add(array, n == 1 ? json_integer(value) : json_pack("[I, I]", value, (json_int_t)n));
+	if (numbers->times >= SHORTEST_RUN) {
+		numbers->array =
+			value_add(numbers->array, json_pack("[I, I]", numbers->number, (json_int_t)numbers->times));
+		numbers->times = 0;
 	}
-	return column->rising ? json_pack("{s:o}", "steps", array) : array;
+	for (; numbers->times != 0; numbers->times--)
+		numbers->array = value_add(numbers->array, json_integer(numbers->number));
 }
+
+static void
+add_rows(const struct verdict *v, const struct page_column *column, uint32_t first, uint32_t end, struct numbers *numbers)
+{
+	for (uint32_t i = first; i < end; i++) {
+		json_int_t value = column->of(v, i), number = value - numbers->before;
+
+		numbers->before = column->rising ? value : 0;
+		if (numbers->times != 0 && number != numbers->number)
+			end_run(numbers);
+		numbers->number = number;
+		numbers->times++;
+	}
+}
+
+#define PAGE_MAX_COLUMNS 8
+#define ROWS_AT_ONCE 1024 /* of all columns, while they are in a cache */
 
 /*
  * {"count": rows, key: numbers, ...}; numbers: [n, ...], [n, times] for several equal ones, {"steps": numbers} if
@@ -78,14 +92,28 @@ static json_t *
 page_columns(const struct verdict *v, const struct page_column *columns, size_t ncolumns, uint32_t first, uint32_t count)
 {
 	json_t *object = json_pack("{s:I}", "count", (json_int_t)count);
+	struct numbers numbers[PAGE_MAX_COLUMNS] = { { NULL, 0, 0, 0 } };
+	bool all = true;
 
-	for (size_t k = 0; k < ncolumns; k++) {
-		if (json_object_set_new(object, columns[k].key, column(v, &columns[k], first, count)) != 0) {
-			json_decref(object);
-			return NULL;
-		}
+	assert(ncolumns <= PAGE_MAX_COLUMNS);
+	for (size_t k = 0; k < ncolumns; k++)
+		numbers[k].array = json_array();
+	for (uint32_t row = 0, end; row < count; row = end) {
+		end = row + min_u32(ROWS_AT_ONCE, count - row);
+		for (size_t k = 0; k < ncolumns; k++)
+			add_rows(v, &columns[k], first + row, first + end, &numbers[k]);
 	}
-	return object;
+	for (size_t k = 0; k < ncolumns; k++) {
+		json_t *array;
+
+		end_run(&numbers[k]);
+		array = columns[k].rising ? json_pack("{s:o}", "steps", numbers[k].array) : numbers[k].array;
+		all &= json_object_set_new(object, columns[k].key, array) == 0;
+	}
+	if (all)
+		return object;
+	json_decref(object);
+	return NULL;
 }
 
 static json_int_t
@@ -549,7 +577,7 @@ waited_of(const struct verdict *v, uint32_t i)
 {
 	uint32_t on = v->run.steps[i].waited_for;
 
-	return on == first_dep(v, i, true) || on == first_dep(v, i, false) ? -1 : page_index(on);
+	return on == RUN_NONE || on == first_dep(v, i, true) || on == first_dep(v, i, false) ? -1 : page_index(on);
 }
 
 /*

@@ -273,6 +273,7 @@ struct run {
 	struct run_step *steps;
 	struct run_starved *starved; /* [nsteps] NULL: in virtual time no machine is late */
 	uint32_t nsteps;
+	uint32_t nlocal;   /* of these, steps that compute */
 	uint32_t *depends; /* [ndepends] indices into steps */
 	uint32_t ndepends;
 	struct run_detection *detections;

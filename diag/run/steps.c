@@ -333,15 +333,21 @@ fill_step(struct run *run, const struct evidence *ev, uint32_t i)
 		take_report(run, step, &report);
 }
 
-/* The result of a collective, from its steps. */
+/* The steps of a collective, and its result from them. */
 static void
-sum_up(struct run *run, struct run_collective *out)
+take_steps(struct run *run, const struct evidence *ev, uint32_t index)
 {
+	struct run_collective *out = &run->collectives[index];
 	bool complete = true, any = false;
 
+	out->nsteps = ev->first_steps[index + 1] - ev->first_steps[index];
+	out->first_step = out->nsteps != 0 ? ev->first_steps[index] : 0;
 	for (uint32_t i = out->first_step; i < out->first_step + out->nsteps; i++) {
 		const struct run_step *step = &run->steps[i];
 
+		evidence_prefetch_report(ev, i + REPORTS_AHEAD);
+		fill_step(run, ev, i);
+		run->nlocal += run_is_local(step);
 		complete &= step->reported && !step->open;
 		if (step->bytes > out->step_bytes)
 			out->step_bytes = step->bytes;
@@ -486,16 +492,8 @@ run_fill_steps(struct run *run, const struct evidence *ev, struct err *err)
 		for (uint32_t i = ev->first_steps[c]; i < ev->first_steps[c + 1] && !run->collectives[c].began; i++)
 			run->collectives[c].began = evidence_report(ev, i, &report) && shows_beginning(&report);
 	}
-	for (uint32_t i = 0; i < ev->nsteps; i++) {
-		struct run_collective *coll = &run->collectives[ev->steps[i].collective];
-
-		evidence_prefetch_report(ev, i + REPORTS_AHEAD);
-		fill_step(run, ev, i);
-		if (coll->nsteps++ == 0)
-			coll->first_step = i;
-	}
 	for (uint32_t c = 0; c < run->ncollectives; c++)
-		sum_up(run, &run->collectives[c]);
+		take_steps(run, ev, c);
 	run_sum_up_iterations(run);
 	rc = run_fill_ranks(run, ev, err);
 	if (rc == 0)
