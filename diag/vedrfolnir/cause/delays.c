@@ -27,16 +27,6 @@ frame_ps(const struct evidence *ev, uint32_t port)
 	return ev->run.frame_bytes * 8e12 / (double)ev->ports[port].rate_bps;
 }
 
-/* The flow's row in an epoch. @return NULL: there is none */
-static const struct rec_flow_row *
-row_of(const struct evidence *ev, const struct ev_epoch *epoch, uint32_t flow)
-{
-	for (uint32_t i = epoch->first_flow; i < epoch->first_flow + epoch->nflows; i++)
-		if (ev->flow_of_row[i] == flow)
-			return EV_AT(ev->flow_rows, struct rec_flow_row, i);
-	return NULL;
-}
-
 /* Up to when is an epoch known of a flow? Its port may have been polled again, and the flow's row not have arrived. */
 static uint64_t
 known_to_ps(const struct ev_epoch *epoch, const struct rec_flow_row *row)
@@ -167,7 +157,7 @@ hop_wait_ps(const struct cause_input *in, uint32_t flow, uint32_t port, struct p
 	for (uint32_t e = epochs.first; e < epochs.end; e++) {
 		const struct ev_epoch *epoch = &ev->epochs[e];
 		const struct rec_port_row *own = evidence_port_row(ev, epoch, ev->flows[flow].prio);
-		const struct rec_flow_row *row = row_of(ev, epoch, flow);
+		const struct rec_flow_row *row = cause_flow_row(ev, epoch, flow);
 		uint64_t overlap_ps = window_overlap_ps(p->during, epoch->from_ps, known_to_ps(epoch, row));
 
 		if (overlap_ps == 0 || epoch->nrows == 0)
@@ -334,7 +324,7 @@ is_cut(const struct run_step *s, struct window during)
 static double
 epoch_wait_ps(const struct cause_input *in, const struct run_step *s, const struct ev_epoch *epoch, bool *cut)
 {
-	const struct rec_flow_row *row = row_of(in->ev, epoch, s->flow);
+	const struct rec_flow_row *row = cause_flow_row(in->ev, epoch, s->flow);
 	struct passing p = { .step = (uint32_t)(s - in->steps),
 			     .during = { epoch->from_ps > s->start_ps ? epoch->from_ps : s->start_ps,
 					 min_u64(known_to_ps(epoch, row), s->end_ps) },

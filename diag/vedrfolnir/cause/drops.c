@@ -775,6 +775,123 @@ choose_place(struct passage *p, const struct cause_input *in, uint32_t step)
 		p->node = p->link = nowhere;
 }
 
+/* The epoch of a port's rows that covers the same epochs as another's, of those that have ended. */
+static const struct ev_epoch *
+same_epoch(const struct evidence *ev, uint32_t port, const struct ev_epoch *epoch)
+{
+	struct ev_range range = evidence_epochs(ev, port, epoch->from_ps, epoch->to_ps);
+
+	for (uint32_t e = range.first; e < range.end; e++) {
+		const struct ev_epoch *other = &ev->epochs[e];
+
+		if (other->epoch_first == epoch->epoch_first && other->epoch_last == epoch->epoch_last &&
+		    other->nrows != 0 && other->to_ps == epoch->to_ps &&
+		    epoch->to_ps >= (epoch->epoch_last + 1ULL) * ev->run.epoch_ps)
+			return other;
+	}
+	return NULL;
+}
+
+/* Bytes that a port sent in an epoch of the flows that another one reports then. */
+static uint64_t
+bytes_for(const struct evidence *ev, const struct ev_epoch *epoch, const struct ev_epoch *other)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = epoch->first_flow; i < epoch->first_flow + epoch->nflows; i++)
+		if (cause_flow_row(ev, other, ev->flow_of_row[i]) != NULL)
+			bytes += EV_AT(ev->flow_rows, struct rec_flow_row, i)->bytes;
+	return bytes;
+}
+
+/* Bytes that entered a switch at one port and left by another in an epoch. @return false: no row says so */
+static bool
+metered(const struct evidence *ev, uint32_t in_port, uint32_t out_port, const struct ev_epoch *epoch, uint64_t *bytes)
+{
+	const struct ev_port *in = &ev->ports[in_port];
+	bool found = false;
+
+	*bytes = 0;
+	for (uint32_t f = in->first_feed; f < in->first_feed + in->nfeeds; f++)
+		for (uint32_t r = 0; ev->feeds[f].egress == out_port && r < ev->feeds[f].nrows; r++) {
+			const struct rec_meter_row *row = ev->feed_rows[ev->feeds[f].first_row + r].row;
+
+			if (row->epoch_first == epoch->epoch_first && row->epoch_last == epoch->epoch_last) {
+				*bytes += row->bytes;
+				found = true;
+			}
+		}
+	return found;
+}
+
+/* Bytes that a port had counted and the next one not yet, at most: in its deepest queue, being sent, and on the cable. */
+static double
+under_way(const struct evidence *ev, const struct ev_epoch *epoch)
+{
+	const struct ev_port *port = &ev->ports[epoch->port];
+	double frames = 2;
+
+	for (uint32_t i = epoch->first_row; i < epoch->first_row + epoch->nrows; i++)
+		frames += EV_AT(ev->port_rows, struct rec_port_row, i)->depth_max;
+	return frames * ev->run.frame_bytes + (double)port->rate_bps / 8e12 * (double)port->delay_ps;
+}
+
+/*
+ * Packets lost on or behind a cable in a step's time, at least, by what entered there and left by a port: bytes that the
+ * other end sent of that port's flows, less those that the port's meters have from there. What is under way at an epoch's
+ * end comes in the next one.
+ */
+static uint64_t
+short_of(const struct evidence *ev, const struct run_step *s, uint32_t in_port, uint32_t out_port)
+{
+	struct ev_range range = evidence_epochs(ev, ev->ports[in_port].peer, s->start_ps, s->end_ps);
+	double lost = 0, last = 0;
+	uint32_t next = 0;
+
+	for (uint32_t e = range.first; e < range.end; e++) {
+		const struct ev_epoch *epoch = &ev->epochs[e], *other = same_epoch(ev, out_port, epoch);
+		uint64_t bytes;
+
+		if (other == NULL || !metered(ev, in_port, out_port, epoch, &bytes))
+			continue;
+		lost -= epoch->epoch_first != next ? last : 0;
+		lost += (double)bytes_for(ev, epoch, other) - (double)bytes;
+		last = under_way(ev, epoch);
+		next = epoch->epoch_last + 1;
+	}
+	return (uint64_t)(fmax(0, lost - last) / ev->run.frame_bytes);
+}
+
+/* Does a flow's polling packet reach this record's switch by another of its ports, too? */
+static bool
+has_other_way(const struct evidence *ev, uint32_t i, uint32_t first, uint64_t until_ps)
+{
+	for (uint32_t j = first; j < ev->passages.count && rec_at(ev, j)->hdr.time_ps <= until_ps; j++)
+		if (ev->passed[j].flow == ev->passed[i].flow && ev->passed[j].in_port != ev->passed[i].in_port &&
+		    ev->passed[j].out_port == ev->passed[i].out_port)
+			return true;
+	return false;
+}
+
+/*
+ * Of several links that bring a sprayed flow's packets to a switch, the one that is short of most, where the step lost
+ * some.
+ */
+static void
+take_short(struct passage *p, const struct evidence *ev, const struct run_step *s, uint32_t first, uint64_t until_ps)
+{
+	if (!p->sprayed || p->lost == 0 || p->node.packets != 0 || p->link.packets != 0 || drops_telemetry_lost(ev, s))
+		return;
+	for (uint32_t i = first; i < ev->passages.count && rec_at(ev, i)->hdr.time_ps <= until_ps; i++) {
+		const struct ev_passed *passed = &ev->passed[i];
+
+		if (passed->flow == s->flow && !passed->back && passed->in_port != EV_NONE && passed->out_port != EV_NONE &&
+		    ev->ports[passed->in_port].peer != EV_NONE && has_other_way(ev, i, first, until_ps))
+			take(&p->node, ev, i, short_of(ev, s, passed->in_port, passed->out_port), s->start_ps);
+	}
+	p->node.packets = min_u64(p->node.packets, p->lost); /* other flows to that port may have lost the rest */
+}
+
 struct passage
 passage_find(const struct cause_input *in, uint32_t step)
 {
@@ -808,6 +925,7 @@ passage_find(const struct cause_input *in, uint32_t step)
 	/* All retransmitted packets arrived twice: packets that a switch had not forwarded then it forwarded later. */
 	if (p.ended && p.out_of_sequence == 0 && !s->open && s->retransmits != 0 && p.duplicates >= s->retransmits)
 		p.node = nowhere;
+	take_short(&p, ev, s, first, until_ps);
 	choose_place(&p, in, step);
 	return p;
 }

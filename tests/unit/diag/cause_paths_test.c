@@ -300,6 +300,64 @@ test_sprayed_packets_are_lost_behind_one_link(void **state)
 	}
 }
 
+/* Bytes of a->c in an epoch of 1 ms, which ended: what a port sent, or what R sent to c. */
+static void
+put_sent(struct records *r, uint32_t node, uint16_t port, uint32_t epoch, uint64_t bytes)
+{
+	struct rec_port_row row = records_port_row(port, epoch, epoch, bytes / 1000, 0, 4);
+	struct rec_flow_row flow = records_flow_row(port, AC, epoch, epoch, bytes / 1000, 0);
+
+	flow.bytes = bytes;
+	flow.in_port = port == 0 ? 2 : 0;
+	records_put_port(r, node, row);
+	records_put_flow(r, node, flow);
+}
+
+/*
+ * R gets a->c by S and by T. Which of the two cables loses is not in the flow's counts, but in R's meters: more than can be
+ * under way at the end of the epochs did not come from S. What was late in one epoch comes in the next.
+ */
+static void
+test_sprayed_packets_are_lost_on_the_way_down(void **state)
+{
+	static const struct {
+		uint64_t from_s[2]; /* of 1 MB sent in each epoch */
+		const char *root;
+	} rounds[] = { { { 900000, 900000 }, "R:3" },
+		       { { 990000, 990000 }, "a->c/10000>10000" },
+		       { { 900000, 1090000 }, "a->c/10000>10000" } };
+
+	for (size_t i = 0; i < ARRAY_LEN(rounds); i++) {
+		struct rec_step step = { .step = 1, WAITED_NONE, .end_ps = 80 * MS, .retransmits = 40, .nak_ps = 30 * MS };
+		const struct finding *finding;
+		struct verdict *v;
+		struct records r;
+
+		leaves_sprayed(&r, HASHED, HASHED, true);
+		RECORDS_PUT(&r, step, REC_STEP, A, 80 * MS);
+		put_passage(&r, A, REC_NO_PORT, 0, 400, 0);
+		put_passage(&r, L, 0, 2, 200, 0);
+		put_passage(&r, L, 0, 3, 200, 0);
+		put_passage(&r, S, 0, 1, 200, 0);
+		put_passage(&r, T, 0, 1, 200, 0);
+		put_passage(&r, R, 2, 0, 360, 0);
+		put_passage(&r, R, 3, 0, 360, 0);
+		put_passage(&r, C, 0, REC_NO_PORT, 0, 0);
+		for (uint32_t epoch = 40; epoch <= 41; epoch++) {
+			put_sent(&r, S, 1, epoch, 1000000);
+			put_sent(&r, T, 1, epoch, 1000000);
+			put_sent(&r, R, 0, epoch, rounds[i].from_s[epoch - 40] + 1000000);
+			records_put_meter(&r, R, records_meter_row(2, 0, epoch, epoch, rounds[i].from_s[epoch - 40]));
+			records_put_meter(&r, R, records_meter_row(3, 0, epoch, epoch, 1000000));
+		}
+		v = case_conclude(&r, REC_END_COMPLETE);
+		finding = case_find(v, FINDING_PACKET_LOSS, rounds[i].root, NULL);
+		if (finding == NULL || v->nfindings != 1)
+			fail_msg("round %zu: %s", i, case_reason(v));
+		verdict_destroy(v);
+	}
+}
+
 /* What arrived twice is counted from the agent's start: a later count that is lower says nothing of the first ones. */
 static void
 test_counts_go_back(void **state)
@@ -634,6 +692,7 @@ UNIT_TEST(cause_paths)
 		cmocka_unit_test(test_link_rate_on_one_of_many_paths),
 		cmocka_unit_test(test_sprayed_packets_are_lost_somewhere),
 		cmocka_unit_test(test_sprayed_packets_are_lost_behind_one_link),
+		cmocka_unit_test(test_sprayed_packets_are_lost_on_the_way_down),
 		cmocka_unit_test(test_counts_go_back),
 		cmocka_unit_test(test_copies_of_a_poll_are_no_loop),
 		cmocka_unit_test(test_sprayed_packets_may_be_in_flight),
