@@ -587,6 +587,8 @@ look_at_fabric(struct bench *b, struct err *err)
 			       "%s: %u hosts have their own kernel: a fabric of embedded hosts would be right", b->path,
 			       b->scenario->nexternal);
 	*f = (struct ai_fabric){ .scenario = b->scenario, .hosts = topo->nhosts, .link = TOPO_NONE };
+	if (cc_bind(&f->dcqcn, CC_DCQCN, b->scenario->cfg, err) < 0)
+		return -EINVAL;
 	f->frame_bytes = roce_data_bytes(&b->scenario->roce, b->scenario->roce.mtu_bytes, false, false);
 	share = (double)b->scenario->roce.mtu_bytes / f->frame_bytes;
 	for (uint32_t p = 0; p < topo->nports; p++) {

@@ -15,7 +15,7 @@
 #define AI_MAX_VALUES 8
 #define AI_MAX_PARTS 32 /* runs of a row */
 #define AI_TEXT 96
-#define AI_NOTE 200
+#define AI_NOTE 320
 #define AI_PROBE_SPORT 20000  /* source ports of flows whose latency counts */
 #define AI_DATA_SPORT 49152   /* and of all others */
 #define AI_MAX_SAMPLES 128    /* of latency, in a run */
@@ -28,9 +28,10 @@ enum ai_outcome { AI_PASS, AI_FAIL, AI_REPORTED, AI_UNKNOWN, AI_BROKEN, AI_OUTCO
 struct ai_fabric {
 	const struct scenario *scenario;
 	uint32_t hosts;
-	uint32_t frame_bytes; /* a full data packet on the wire, inside of a message */
-	double rate_bps;      /* of the slowest NIC, in payload of such packets */
-	uint32_t link;        /* between switches: a port's global id; TOPO_NONE */
+	uint32_t frame_bytes;   /* a full data packet on the wire, inside of a message */
+	double rate_bps;        /* of the slowest NIC, in payload of such packets */
+	uint32_t link;          /* between switches: a port's global id; TOPO_NONE */
+	struct cc_params dcqcn; /* of its hosts, with whatever control they have */
 };
 
 /* What a run left. */
