@@ -164,8 +164,8 @@ limits = { memory = "%s"; };
     measured = (resident(8) - resident(1)) / (7 * steps)
     refused = command(ROCELAB, "run", ring(8, "1MB"), expect=2).stderr
     estimated = float(re.search(r"takes more than (\S+) MB for steps alone", refused).group(1)) * 1e6 / (8 * steps)
-    # What an allocator keeps of what was freed differs: 384 B were measured, and 510 of the same run.
-    check(0.5 * estimated < measured < 1.15 * estimated, f"a step takes {measured:.0f} B, by estimate {estimated:.0f} B")
+    # What an allocator keeps of what was freed differs: 384 B were measured, and 510 and 525 of the same run.
+    check(estimated / 1.5 < measured < 1.5 * estimated, f"a step takes {measured:.0f} B, by estimate {estimated:.0f} B")
 
 
 def memory_refuses():
