@@ -37,6 +37,38 @@ page(const struct verdict *v, FILE *to)
 	return page_write(v, PAGE_DATA_MARK, to);
 }
 
+/* Jansson loses some of its own when others are refused: they stay in this list, and are no leak of ours. */
+struct block {
+	_Alignas(max_align_t) struct block *next;
+	struct block *before;
+};
+
+static struct block blocks = { &blocks, &blocks };
+
+static void *
+take(size_t bytes)
+{
+	struct block *block = malloc(sizeof(*block) + bytes);
+
+	if (block == NULL)
+		return NULL;
+	*block = (struct block){ blocks.next, &blocks };
+	block->next->before = blocks.next = block;
+	return block + 1;
+}
+
+static void
+give(void *memory)
+{
+	struct block *block = memory != NULL ? (struct block *)memory - 1 : NULL;
+
+	if (block == NULL)
+		return;
+	block->next->before = block->before;
+	block->before->next = block->next;
+	free(block);
+}
+
 /* @return whether one was refused; *out what was written, to be freed */
 static bool
 write_refused(int (*write)(const struct verdict *v, FILE *to), const struct verdict *v, uint64_t nth, int *rc, char **out)
@@ -109,7 +141,7 @@ refuse_each(int (*write)(const struct verdict *v, FILE *to), const struct verdic
 static void
 refuse_all(struct verdict *v)
 {
-	json_set_alloc_funcs(malloc, free); /* those of this program, which can be refused */
+	json_set_alloc_funcs(take, give); /* those of this program, which can be refused */
 	refuse_each(json_write, v);
 	refuse_each(page, v);
 	refuse_each(text, v);
