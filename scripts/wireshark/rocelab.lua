@@ -90,7 +90,7 @@ local RECORDS = {
   [43] = { "monitored", 72, "ports:u32 senders:u32 compared:u32 learned:u32 relearned:u32 flawed:u32 alarms:u32 " ..
            "bytes:u32 late_packets:u64+ lost_packets:u64+" },
   [44] = { "traced_hop", 72, "tuple:tuple set_low:u64 set_high:u64 round:u32 hop:u16 in_port:u16 out_port:u16 " ..
-           "result:u16 reserved:u32" },
+           "result:u16 first:u16 reserved:u16" },
   [45] = { "trace_round", 72, "start_ps:ps sent_bytes:u64 received_bytes:u64 round:u32 flows:u32 traced:u32 " ..
            "questions:u32 connections:u32 complete:u16 reserved:u16" },
   [46] = { "watchdog", 48, "port:u16 prio:u16 event:u16 action:u16 since_ps:ps packets:u64+" },

@@ -864,7 +864,7 @@ short_of(const struct evidence *ev, const struct run_step *s, uint32_t in_port, 
 
 /* Does a flow's polling packet reach this record's switch by another of its ports, too? */
 static bool
-has_other_way(const struct evidence *ev, uint32_t i, uint32_t first, uint64_t until_ps)
+has_other_path(const struct evidence *ev, uint32_t i, uint32_t first, uint64_t until_ps)
 {
 	for (uint32_t j = first; j < ev->passages.count && rec_at(ev, j)->hdr.time_ps <= until_ps; j++)
 		if (ev->passed[j].flow == ev->passed[i].flow && ev->passed[j].in_port != ev->passed[i].in_port &&
@@ -886,7 +886,7 @@ take_short(struct passage *p, const struct evidence *ev, const struct run_step *
 		const struct ev_passed *passed = &ev->passed[i];
 
 		if (passed->flow == s->flow && !passed->back && passed->in_port != EV_NONE && passed->out_port != EV_NONE &&
-		    ev->ports[passed->in_port].peer != EV_NONE && has_other_way(ev, i, first, until_ps))
+		    ev->ports[passed->in_port].peer != EV_NONE && has_other_path(ev, i, first, until_ps))
 			take(&p->node, ev, i, short_of(ev, s, passed->in_port, passed->out_port), s->start_ps);
 	}
 	p->node.packets = min_u64(p->node.packets, p->lost); /* other flows to that port may have lost the rest */

@@ -318,7 +318,7 @@ put_sent(struct records *r, uint32_t node, uint16_t port, uint32_t epoch, uint64
  * under way at the end of the epochs did not come from S. What was late in one epoch comes in the next.
  */
 static void
-test_sprayed_packets_are_lost_on_the_way_down(void **state)
+test_sprayed_packets_are_lost_downwards(void **state)
 {
 	static const struct {
 		uint64_t from_s[2]; /* of 1 MB sent in each epoch */
@@ -692,7 +692,7 @@ UNIT_TEST(cause_paths)
 		cmocka_unit_test(test_link_rate_on_one_of_many_paths),
 		cmocka_unit_test(test_sprayed_packets_are_lost_somewhere),
 		cmocka_unit_test(test_sprayed_packets_are_lost_behind_one_link),
-		cmocka_unit_test(test_sprayed_packets_are_lost_on_the_way_down),
+		cmocka_unit_test(test_sprayed_packets_are_lost_downwards),
 		cmocka_unit_test(test_counts_go_back),
 		cmocka_unit_test(test_copies_of_a_poll_are_no_loop),
 		cmocka_unit_test(test_sprayed_packets_may_be_in_flight),
