@@ -826,7 +826,7 @@ metered(const struct evidence *ev, uint32_t in_port, uint32_t out_port, const st
 
 /* Bytes that a port had counted and the next one not yet, at most: in its deepest queue, being sent, and on the cable. */
 static double
-under_way(const struct evidence *ev, const struct ev_epoch *epoch)
+in_flight(const struct evidence *ev, const struct ev_epoch *epoch)
 {
 	const struct ev_port *port = &ev->ports[epoch->port];
 	double frames = 2;
@@ -856,7 +856,7 @@ short_of(const struct evidence *ev, const struct run_step *s, uint32_t in_port, 
 			continue;
 		lost -= epoch->epoch_first != next ? last : 0;
 		lost += (double)bytes_for(ev, epoch, other) - (double)bytes;
-		last = under_way(ev, epoch);
+		last = in_flight(ev, epoch);
 		next = epoch->epoch_last + 1;
 	}
 	return (uint64_t)(fmax(0, lost - last) / ev->run.frame_bytes);
