@@ -2,6 +2,7 @@
 #include "common/program.h"
 
 #include <argp.h>
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -109,12 +110,30 @@ list_options(const struct argp *argp, void *input)
 	free(first);
 }
 
+static bool
+is_option(const struct argp_option *row)
+{
+	return row->name != NULL && row->key != 0 && (row->flags & (OPTION_ALIAS | OPTION_DOC)) == 0;
+}
+
+/* A parser takes an option for another one of the same key. */
+static bool
+keys_differ(const struct argp_option *options)
+{
+	for (const struct argp_option *a = options; a != NULL && (a->name != NULL || a->doc != NULL); a++)
+		for (const struct argp_option *b = a + 1; b->name != NULL || b->doc != NULL; b++)
+			if (a->key == b->key && is_option(a) && is_option(b))
+				return false;
+	return true;
+}
+
 error_t
 args_parse(const struct argp *argp, int argc, char **argv, unsigned flags, void *input)
 {
 	const struct argp_child children[] = { { .argp = argp }, { 0 } };
 	const struct argp whole = { .parser = pass_input, .children = children, .help_filter = exit_codes_help };
 
+	assert(keys_differ(argp->options));
 	if (argc == 2 && strcmp(argv[1], PROGRAM_LIST_OPTIONS) == 0) {
 		list_options(argp, input);
 		exit(EXIT_DONE);

@@ -60,7 +60,7 @@ static const struct argp_option own_options[] = {
 	  "Write when the bytes of the stream were read, and when their records were in the evidence, to FILE (CSV); with "
 	  "--listen",
 	  0 },
-	{ "allow-left-out", 'a', NULL, 0,
+	{ "allow-left-out", 'x', NULL, 0,
 	  "Exit with 0, not 1, if a plugin of --plugins was excluded: it failed, or a finding of it names an unknown "
 	  "object",
 	  0 },
@@ -146,7 +146,7 @@ parse(int key, char *arg, struct argp_state *state)
 	case 'A':
 		options->arrivals = arg;
 		return 0;
-	case 'a':
+	case 'x':
 		options->allow_left_out = true;
 		return 0;
 	case 'q':

@@ -45,7 +45,7 @@ static const struct argp_option option_table[] = {
 	{ "analyzer", 'a', "SOCKET", 0, "Send the records also to the analyzer at this unix socket", 0 },
 	{ "diagnoser", 'd', "PROGRAM", 0, "Run a plugin diagnoser as well (docs/bring-your-own.md); may be repeated", 0 },
 	{ "hosts", 'H', "DIR", 0, "Create the sockets of kernel hosts in DIR: NAME.vhost, NAME.manage", 0 },
-	{ "management", 'S', "DIR", 0, "Create management sockets of devices in DIR (default: management in --out)", 0 },
+	{ "management", 'm', "DIR", 0, "Create management sockets of devices in DIR (default: management in --out)", 0 },
 	{ "capture", 'c', "PORT[,PORT...]", 0,
 	  "Capture both directions of these ports (\"node:port\") into DIR/" RUN_CAPTURE "; may be repeated", 0 },
 	{ "capture-bytes", 'B', "SIZE", 0, "Capture at most SIZE bytes of each frame (default: all)", 0 },
@@ -155,7 +155,7 @@ parse(int key, char *arg, struct argp_state *state)
 	case 'H':
 		options->run.hosts = arg;
 		return 0;
-	case 'S':
+	case 'm':
 		options->run.management = arg;
 		return 0;
 	case 'c':

@@ -73,6 +73,13 @@ def own_names():
         check(re.match(rf"{name}: ", line), f"{program.name} {words[0]}: the error is in its own name", line)
 
 
+def options_of_diagnosers():
+    """Each reaches its diagnoser, which refuses a value that is none of its own."""
+    for option in ("port-share", "degradation", "pingmesh-algorithm"):
+        done = command(ANALYZER, "--read", "/nonexistent", "--out", scratch(), f"--{option}=nonsense", expect=2)
+        check(f"--{option}=nonsense: " in done.stderr, f"the analyzer's --{option}", done.stderr)
+
+
 def progress_in_a_log():
     """Without a terminal: nothing within the first minute, then a line a minute."""
     seconds = 130 if long_run("a progress line a minute, for 130 s") else 3
@@ -92,6 +99,7 @@ def progress_in_a_log():
 
 
 kinds_in_help()
+options_of_diagnosers()
 long_names()
 own_names()
 progress_in_a_log()
