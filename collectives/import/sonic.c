@@ -570,6 +570,17 @@ names_neighbors(const struct fabric *f)
 	return false;
 }
 
+static void
+warn_of_unconnected(const struct sonic_switch *at)
+{
+	uint32_t count = 0;
+
+	for (uint32_t p = 0; p < at->nports; p++)
+		count += at->ports[p].up && at->ports[p].number == 0 && at->ports[p].peer[0] == '\0';
+	if (count != 0)
+		log_warning("%s: no file names neighbors of %u ports that are up: they have no cable", at->path, count);
+}
+
 static int
 connect_all(struct fabric *f)
 {
@@ -592,6 +603,8 @@ connect_all(struct fabric *f)
 			ret = connect_port(f, at, port, used);
 		}
 	}
+	for (uint32_t i = 0; ret == 0 && i < f->nswitches; i++)
+		warn_of_unconnected(&f->switches[i]);
 	for (uint32_t i = 0; ret == 0 && i < f->nswitches; i++)
 		if (used[i] > TOPO_MAX_PORTS)
 			ret = err_set(f->err, -EINVAL, "%s: more than %d ports with cables", f->switches[i].path,

@@ -176,6 +176,10 @@ check(again == text and "config_db.json: DEVICE_METADATA.localhost has no asic_n
 alone, _ = imported(*files({name: config for name, config in chassis().items() if name != "config_db1"}, *BASE))
 check('"chassis leaf0 ' in alone and "asic" not in alone.split("switches = (")[0], "one ASIC alone has the device's name", alone)
 
+_, warned = imported(*files(fabric(DEVICE_NEIGHBOR=None), *BASE))
+check("leaf1.json: no file names neighbors of 2 ports that are up: they have no cable" in warned, "hosts of a file without neighbors",
+      warned)
+
 # The same in one file: `config save FILE`, or `show runningconfiguration all`, whose namespaces have FRR's text, too.
 spaces = {"localhost": {**metadata, "FEATURE": {}, "bgpraw": "!\n"}, "asic1": chassis()["config_db1"], "asic0": chassis()["config_db0"]}
 for space in ("asic0", "asic1"):
