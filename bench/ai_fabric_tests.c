@@ -485,16 +485,13 @@ measure_joined(const struct ai_fabric *f, const struct ai_row *row, struct ai_re
 	r->outcome = last <= JOIN_TOLERANCE ? AI_PASS : AI_FAIL;
 	snprintf(r->note, sizeof(r->note),
 		 "%s; furthest rate %.0f %% off in the window of %.3g ms (%d cycles of a rate or more) that ends there, "
-		 "%.0f %% in "
-		 "the "
-		 "first; %" PRIu64 " drops",
+		 "%.0f %% in the first; %" PRIu64 " drops",
 		 last <= JOIN_TOLERANCE ? "fair" : "not fair until then", 100 * last, window_ms, JOIN_CYCLES,
 		 100 * unfairness(row, 0), drops);
 	if (last > JOIN_TOLERANCE && cut_us < rtt_us)
 		snprintf(r->note + strlen(r->note), sizeof(r->note) - strlen(r->note),
 			 "; host.dcqcn cuts a rate every %.3g us, before a cut shows, %.3g us later or more: each flow "
-			 "another "
-			 "number of times",
+			 "another number of times",
 			 cut_us, rtt_us);
 }
 
