@@ -93,17 +93,20 @@ measure(struct judging *j, uint32_t first, uint32_t end, struct host_delays **ou
 	return *out != NULL ? 0 : -ENOMEM;
 }
 
-/* Processing delays include a frame's time at the RNIC's own line, however fast the host is: of the slowest RNIC. */
+/*
+ * Processing delays include a probe's time at the RNIC's own line, and that of a data frame which is on it, however fast
+ * the host is: of the slowest RNIC.
+ */
 static double
 wire_ps(const struct judging *j)
 {
-	double most_ps = 0;
+	double most_ps = 0, bits = PROBE_WIRE_BITS + 8.0 * j->run->config.frame_bytes;
 
 	for (uint32_t i = 0; i < j->net.nrnics; i++) {
 		uint64_t rate_bps = j->run->ports[j->net.rnics[i].port].rate_bps;
 
 		if (rate_bps != 0)
-			most_ps = fmax(most_ps, PROBE_WIRE_BITS * (double)PS_PER_S / (double)rate_bps);
+			most_ps = fmax(most_ps, bits * (double)PS_PER_S / (double)rate_bps);
 	}
 	return most_ps;
 }

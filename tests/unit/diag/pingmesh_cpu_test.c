@@ -62,6 +62,32 @@ an_agent_in_time_is_not_starved(void **state)
 	}
 }
 
+/* Hosts that need no time: a probe that waits for a data frame on its RNIC's line waits for no processor. */
+static void
+a_frame_on_the_line_is_no_overload(void **state)
+{
+	double frame_ns = 8e9 * (1348 + 142) / (double)RECORDS_RATE_BPS;
+
+	(void)state;
+	for (int overloaded = 0; overloaded < 2; overloaded++) {
+		struct verdict *v;
+		struct rig rig;
+
+		rig_init(&rig, 60 * S);
+		rig.instant = true;
+		rig.hosts[7] = (struct rig_host){ .slow_ps = 20 * S,
+						  .fast_ps = 40 * S,
+						  .delay_ps = (uint64_t)(frame_ns * 1000 * (overloaded != 0 ? 4 : 1)),
+						  .late_us = 1 };
+		v = rig_diagnose(&rig);
+		if (overloaded != 0)
+			ASSERT_FINDINGS(v, "cpu-overload h7");
+		else
+			assert_int_equal(v->nfindings, 0);
+		verdict_destroy(v);
+	}
+}
+
 static void
 agents_report_that_all_hosts_are_starved(void **state)
 {
@@ -223,6 +249,7 @@ UNIT_TEST(pingmesh_cpu)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_agent_in_time_is_not_starved),
+		cmocka_unit_test(a_frame_on_the_line_is_no_overload),
 		cmocka_unit_test(agents_report_that_all_hosts_are_starved),
 		cmocka_unit_test(an_agent_that_is_a_little_late_is_not_blamed),
 		cmocka_unit_test(usual_waits_of_agents_are_no_overload),

@@ -97,7 +97,7 @@ static uint64_t
 processing(struct rig *rig, uint32_t host, uint64_t time_ps)
 {
 	const struct rig_host *h = &rig->hosts[host];
-	uint64_t usual_ps = CPU_PS + prng_below(&rig->prng, CPU_PS);
+	uint64_t usual_ps = rig->instant ? 0 : CPU_PS + prng_below(&rig->prng, CPU_PS);
 
 	if (h->delay_ps != 0 && is_within(time_ps, h->slow_ps, h->fast_ps))
 		return usual_ps + prng_below(&rig->prng, 2 * h->delay_ps);

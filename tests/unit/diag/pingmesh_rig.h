@@ -81,6 +81,7 @@ struct rig {
 	const char *buffer;  /* of switches, as the stream announces it; NULL: it does not */
 	uint64_t gap_ps;     /* between two probes of a pair; 0: a second */
 	bool untraced, mesh_only, software_times;
+	bool instant; /* no host needs time to process but by a condition of its own */
 	bool rails;   /* RNICs of one host probe each other one way, by clocks that differ */
 	bool sprayed; /* each packet takes a spine by chance, and those that arrive report their path (INT) */
 	uint32_t arrived[RIG_PORTS][2]
