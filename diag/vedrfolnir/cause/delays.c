@@ -41,7 +41,22 @@ held_ps(const struct cause_input *in, double pause_ps, double packets)
 	return pause_ps > 0 ? pause_ps * fmin(1, in->most_in_flight / packets) : 0;
 }
 
-/* Frames of class 0 that went ahead of data that waited: time that they took. */
+/* Polling packets that left a port: time that they took. */
+static double
+polls_at(const struct evidence *ev, uint32_t port, struct window during)
+{
+	const struct ev_port *at = &ev->ports[port];
+	double packets = 0, bytes = (double)ev->end.polling_bytes / fmax(1, (double)ev->end.polling_packets);
+
+	for (uint32_t i = at->first_poll; i < at->first_poll + at->npolls; i++) {
+		uint64_t time_ps = EV_AT(ev->polls, struct rec_poll, ev->poll_by_port[i])->hdr.time_ps;
+
+		packets += time_ps >= during.from_ps && time_ps <= during.to_ps;
+	}
+	return packets * (bytes > 0 ? bytes : ev->run.frame_bytes) * 8e12 / (double)at->rate_bps;
+}
+
+/* Frames of class 0 that went ahead of data that waited: time that they took. Short queues have no rows of it. */
 static double
 overtaken_at(const struct evidence *ev, uint32_t port, struct window during)
 {
@@ -55,7 +70,7 @@ overtaken_at(const struct evidence *ev, uint32_t port, struct window during)
 		if (window_overlap_ps(during, from_ps, evidence_overtake_end_ps(ev, row)) != 0 && row->prio == 0)
 			sum_ps += (double)row->bytes * 8e12 / (double)ev->ports[port].rate_bps;
 	}
-	return sum_ps;
+	return fmax(sum_ps, polls_at(ev, port, during));
 }
 
 /* Classes of data that sent in an epoch. */

@@ -37,6 +37,7 @@ struct seen {
 	uint64_t from_ps;                  /* the step begins */
 	uint64_t reported_ps;              /* after an epoch began, when rows of its flow were reported; 0: at its end */
 	uint64_t ack_bytes;                /* of ACKs that were served before packets that waited at 2:3 */
+	uint32_t polls;                    /* polling packets that left by 2:3 */
 };
 
 typedef uint32_t hop_at[2];
@@ -142,6 +143,11 @@ put_way17(struct records *r, const struct seen *seen)
 
 		RECORDS_PUT(r, acks, REC_OVERTAKE_ROW, SW2, 80 * MS);
 	}
+	for (uint32_t i = 0; i < seen->polls; i++) {
+		struct rec_poll poll = { .victim = F17, .in_port = 1, .out_port = 2, .ttl = 63 };
+
+		RECORDS_PUT(r, poll, REC_POLL, SW2, 70 * MS);
+	}
 }
 
 static void
@@ -184,6 +190,20 @@ test_delay(void **state)
 			       "took 0.031 ms on average where an idle path takes 0.010, and the queues on its path do not "
 			       "account for it; one of 4 links is longer than configured"));
 	verdict_destroy(v);
+}
+
+/* No row has what went ahead of data where few packets waited; of polling packets it is known. 108 ns each. */
+static void
+test_polls_go_ahead(void **state)
+{
+	(void)state;
+	for (uint32_t polls = 0; polls <= 400; polls += 200) {
+		struct verdict *v = conclude(&(struct seen){
+			.min_us = 30, .mean_us = 31, .ports = 3, .per_ack = PACKETS, .polls = polls, .unbounded = true });
+
+		assert_int_equal(case_find(v, FINDING_PATH_DELAY, "17->18/10000>10000", NULL) != NULL, polls == 0);
+		verdict_destroy(v);
+	}
 }
 
 /* Rows of class 0 are of all classes without PFC: a strict one goes ahead of the step's packets for as long as it sends. */
@@ -665,6 +685,7 @@ UNIT_TEST(cause_delay)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_delay),
+		cmocka_unit_test(test_polls_go_ahead),
 		cmocka_unit_test(test_class_0_may_be_served_first),
 		cmocka_unit_test(test_delay_slows_the_sender),
 		cmocka_unit_test(test_delay_beside_a_full_queue),
