@@ -490,9 +490,16 @@ struct costs {
 	double limit; /* standard errors within a 95 % interval */
 };
 
+/* Is a cost no effect, or may it be nothing? */
+static bool
+is_nothing(const struct rerun_case *c, double base_ns, const struct costs *costs, size_t i)
+{
+	return !rerun_is_effect(c, base_ns, costs->ns[i]) || costs->ns[i] <= costs->limit * costs->error_ns[i];
+}
+
 /*
- * Is the suspect with the largest claim among those that cost most? Those whose times differ by no effect, or by less
- * than is known of them, cost the same.
+ * Is the suspect with the largest claim the one that costs most, as far as is known, or as good as that? Those that are
+ * known to cost something, and whose times differ by no effect or by less than is known of them, cost the same.
  */
 static bool
 is_first(const struct rerun_case *c, double base_ns, const double *claimed_ns, const struct costs *costs)
@@ -500,9 +507,11 @@ is_first(const struct rerun_case *c, double base_ns, const double *claimed_ns, c
 	size_t count = c->suspects.count, named = greatest(claimed_ns, count), most = greatest(costs->ns, count);
 	double less_ns = costs->ns[most] - costs->ns[named];
 
-	return claimed_ns[named] > 0 && costs->ns[named] > 0 &&
-	       (!rerun_is_effect(c, base_ns, less_ns) ||
-		less_ns <= costs->limit * hypot(costs->error_ns[most], costs->error_ns[named]));
+	if (claimed_ns[named] <= 0 || !rerun_is_effect(c, base_ns, costs->ns[named]))
+		return false;
+	return named == most || (!is_nothing(c, base_ns, costs, named) &&
+				 (!rerun_is_effect(c, base_ns, less_ns) ||
+				  less_ns <= costs->limit * hypot(costs->error_ns[most], costs->error_ns[named])));
 }
 
 /* Costs that are no effect, or may be nothing, are 0. */
@@ -510,7 +519,7 @@ static void
 cut_off(const struct rerun_case *c, double base_ns, struct costs *costs)
 {
 	for (size_t i = 0; i < c->suspects.count; i++)
-		if (!rerun_is_effect(c, base_ns, costs->ns[i]) || costs->ns[i] <= costs->limit * costs->error_ns[i])
+		if (is_nothing(c, base_ns, costs, i))
 			costs->ns[i] = 0;
 }
 
@@ -589,10 +598,10 @@ counterfactual_score(const struct rerun_case *c, const struct rerun_truth *truth
 		score->blameless += is_blameless(c, truth, i);
 		score->named_blameless += is_blameless(c, truth, i) && claims->named[i];
 	}
-	cut_off(c, truth->base_ns, &shapley);
-	cut_off(c, truth->base_ns, &alone);
 	score->first = is_first(c, truth->base_ns, claimed_ns, &shapley);
 	score->first_alone = is_first(c, truth->base_ns, claimed_ns, &alone);
+	cut_off(c, truth->base_ns, &shapley);
+	cut_off(c, truth->base_ns, &alone);
 	score->tau = kendall_tau(claimed_ns, shapley.ns, (uint32_t)count);
 	score->tau_alone = kendall_tau(claimed_ns, alone.ns, (uint32_t)count);
 	sum_ns = shares_of(c, truth, shares);

@@ -192,6 +192,17 @@ few_draws_leave_an_error(void **state)
 	truth.limit = 1;
 	counterfactual_score(&c, &truth, &claims, &s);
 	assert_false(s.first);
+	/* Of two that may be nothing, or of which one may, the one that costs more on average is the first. */
+	truth.limit = 3;
+	truth.costs[0].error_ns = 120e3;
+	claims.ns[0] = 500e3;
+	counterfactual_score(&c, &truth, &claims, &s);
+	assert_true(s.first);
+	claims.ns[2] = 600e3;
+	counterfactual_score(&c, &truth, &claims, &s);
+	assert_false(s.first);
+	claims.ns[2] = 0;
+	truth.costs[0].error_ns = 40e3;
 	/* Without an error there is none by chance; nor where nothing costs anything. */
 	for (size_t i = 0; i < 3; i++)
 		truth.costs[i].error_ns = 0;
