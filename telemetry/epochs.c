@@ -575,9 +575,8 @@ epochs_was_shared(const struct epochs *e)
 
 /* What a port reports of its epochs: rows of the closed ones, summed, and of the open one with the present state. */
 
-#define MANY_EPOCHS 8             /* beside this number of closed epochs the open one counts for little */
-#define OVERTAKES_LEAST_SHARE 128 /* class 0's bytes are reported from 1/N of the data's on */
-#define OVERTAKES_NAME 64         /* and a flow is named from 1/N of these on */
+#define MANY_EPOCHS 8     /* beside this number of closed epochs the open one counts for little */
+#define OVERTAKES_NAME 64 /* and a flow is named from 1/N of these on */
 
 /* An event's report over one span of epochs. */
 struct epochs_span {
@@ -731,7 +730,7 @@ sum_overtakes(const struct epochs *e, const struct epochs_span *span, struct ove
 		data_bytes += epoch->bytes;
 	}
 	return sum->any && (e->config->host || sum->depth_max >= e->config->quiet_depth) &&
-	       overtakes_fold(sum, OVERTAKES_NAME) * OVERTAKES_LEAST_SHARE >= data_bytes;
+	       overtakes_fold(sum, OVERTAKES_NAME) * REC_OVERTAKE_LEAST_SHARE >= data_bytes;
 }
 
 /* What the class is doing now. */

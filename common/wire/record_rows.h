@@ -195,6 +195,8 @@ struct rec_matrix_row {
 REC_MATRIX_ROW_FIELDS(WIRE_AT, rec_matrix_row)
 WIRE_SIZE(rec_matrix_row, 80)
 
+#define REC_OVERTAKE_LEAST_SHARE 128 /* what all frames of a port took is reported from 1/N of its data's bytes on */
+
 /*
  * Frames of class 0, which is served strictly first, or of a strict class of data, that left ahead of data behind them
  * that waited and could have left: of one flow, or where flow is zero, of those that are not distinguished. Same key

@@ -56,7 +56,7 @@ polls_at(const struct evidence *ev, uint32_t port, struct window during)
 	return packets * (bytes > 0 ? bytes : ev->run.frame_bytes) * 8e12 / (double)at->rate_bps;
 }
 
-/* Frames of class 0 that went ahead of data that waited: time that they took. Short queues have no rows of it. */
+/* Frames of class 0 that went ahead of data that waited: time that they took. Short queues have no rows of them. */
 static double
 overtaken_at(const struct evidence *ev, uint32_t port, struct window during)
 {
@@ -167,7 +167,7 @@ hop_wait_ps(const struct cause_input *in, uint32_t flow, uint32_t port, struct p
 	double took_ps = (double)(p->during.to_ps - p->during.from_ps), covered_ps = 0, missing_ps;
 	double seen = 0, depth = 0, pause_ps = 0, classes = 1, waiting = 1;
 	struct ev_range epochs = evidence_epochs(ev, port, p->during.from_ps, p->during.to_ps);
-	double overtaken_ps = overtaken_at(ev, port, p->during);
+	double overtaken_ps = overtaken_at(ev, port, p->during), unreported_ps = 0;
 
 	for (uint32_t e = epochs.first; e < epochs.end; e++) {
 		const struct ev_epoch *epoch = &ev->epochs[e];
@@ -178,9 +178,9 @@ hop_wait_ps(const struct cause_input *in, uint32_t flow, uint32_t port, struct p
 		if (overlap_ps == 0 || epoch->nrows == 0)
 			continue;
 		covered_ps += (double)overlap_ps;
-		pause_ps += own != NULL ? (double)own->pause_ps : 0;
+		pause_ps += (own != NULL ? (double)own->pause_ps : 0) + served_before_ps(ev, epoch, flow);
+		unreported_ps += (double)epoch->bytes / REC_OVERTAKE_LEAST_SHARE * 8e12 / (double)ev->ports[port].rate_bps;
 		waiting = fmax(waiting, own != NULL ? own->depth_max + 1.0 : 0);
-		pause_ps += served_before_ps(ev, epoch, flow);
 		classes = fmax(classes, classes_in(ev, epoch));
 		if (row != NULL)
 			seen += packets_in_row(in, p->step, (struct window){ epoch->from_ps, known_to_ps(epoch, row) },
@@ -192,7 +192,7 @@ hop_wait_ps(const struct cause_input *in, uint32_t flow, uint32_t port, struct p
 	if (seen < 1 || seen < p->least * p->packets * (p->packets < FEW_PACKETS ? 1 : 1 - missing_ps / took_ps))
 		return INFINITY;
 	return depth / fmin(p->samples, seen) * classes * frame_ps(ev, port) + held_ps(in, pause_ps, p->samples) +
-	       overtaken_ps * fmin(1, fmin(in->most_in_flight, waiting) / p->samples);
+	       fmax(overtaken_ps, unreported_ps) * fmin(1, fmin(in->most_in_flight, waiting) / p->samples);
 }
 
 /* Their wait at all switches. An unreported time may have held up the packets that were in flight then. */

@@ -9,6 +9,56 @@ PATHS = (SCENARIOS / "include" / "two-pods-ring.inc").read_text()
 # Both names of cables of two-pods.inc that the tests use.
 CABLES = ({"4:3", "8:1"}, {"8:2", "6:3"}, {"5:2", "1:4"}, {"10:1", "5:4"})
 
+# No fault: what goes ahead of data has no row, of polling packets on slow links, and beside ever so much data.
+CLEAN = {
+    "polls ahead": """
+topology = { kind = "leaf-spine"; rate = "10Gbps"; delay = "100ns"; leaves = 8; spines = 2; hosts_per_leaf = 4; parallel = 1; uplink_rate = "1Gbps"; };
+jobs = (
+  { name = "job0"; ranks = [ "h8", "h4", "h2", "h14", "h6", "h23", "h19", "h24", "h9", "h12", "h28", "h15", "h0", "h22", "h7", "h1" ]; iterations = 1; compute = "1ns"; jitter = { kind = "uniform"; spread = "1ns"; }; collectives = (
+    { name = "c0"; op = "alltoall"; algorithm = "pairwise"; bytes = "12096B"; sport = 10000; },
+    { name = "c1"; op = "allgather"; algorithm = "ring"; bytes = "12096B"; sport = 10100; after = []; } ); },
+  { name = "job1"; ranks = [ "h16", "h9", "h12", "h10", "h14", "h2" ]; iterations = 2; compute = "287800ns"; dims = ( "tp 2", "dp 3" ); jitter = { kind = "uniform"; spread = "28781ns"; }; collectives = (
+    { name = "c0"; op = "allreduce"; algorithm = "ring"; bytes = "15888B"; sport = 11000; group = "tp"; },
+    { name = "c1"; op = "allgather"; algorithm = "ring"; bytes = "15888B"; sport = 11100; group = "dp"; after = []; } ); }
+);
+flows = (
+  { src = "h24"; dst = "h31"; sport = 30000; bytes = "256B"; start = "1424139ns"; mode = "repeat"; until = "5756000ns"; },
+  { src = "h21"; dst = "h19"; sport = 30001; bytes = "7680B"; start = "546856ns"; },
+  { src = "h25"; dst = "h27"; sport = 30002; bytes = "7680B"; start = "1143506ns"; },
+  { src = "h30"; dst = "h9"; sport = 30003; bytes = "76800B"; start = "1171233ns"; }
+);
+seed = 2061649825390814237L;
+host = { ack_every = 64; dcqcn = { alpha_interval = "1us"; decrease_interval = "4us"; g = 0.00390625; }; mtu = 256; cc = "none"; timeout = "16390000ns"; };
+telemetry = { quiet_depth = 100; };
+exporter = { budget = "1250MB"; queue = "1KB"; };
+load_balancing = { kind = "random"; };
+detection = { policy = "vedrfolnir"; };
+limits = { virtual_time = "140000000ns"; stall = "35001000ns"; };
+""",
+    "a little ahead of much": """
+topology = { kind = "explicit"; rate = "40Gbps"; delay = "100ns"; switches = [ "s0" ]; hosts = [ "h0", "h1", "h2", "h3", "h4", "h5", "h6", "h7" ];
+  links = ( "h5 s0 100Gbps 100ns", "h7 s0 10Gbps 100ns", "h0 s0 25Gbps 100ns", "h1 s0 200Gbps 100ns", "h2 s0 100Gbps 100ns", "h3 s0 10Gbps 100ns", "h6 s0 100Gbps 100ns", "h4 s0 100Gbps 100ns" ); };
+collectives = (
+  { op = "allreduce"; algorithm = "halving-doubling"; ranks = [ "h1", "h5", "h4", "h3" ]; bytes = "256B"; iterations = 3; sport = 10000; gap = "38680ns"; payload = "synthetic"; },
+  { op = "reduce"; algorithm = "halving-doubling"; ranks = [ "h6", "h3", "h5", "h1", "h7", "h0", "h2", "h4" ]; bytes = "15872B"; iterations = 3; sport = 10100; qp = "per-step"; payload = "synthetic"; }
+);
+flows = (
+  { src = "h2"; dst = "h7"; sport = 30000; bytes = "109568B"; },
+  { src = "h6"; dst = "h7"; sport = 30001; bytes = "109568B"; },
+  { src = "h1"; dst = "h7"; sport = 30002; bytes = "109568B"; },
+  { src = "h4"; dst = "h7"; sport = 30003; bytes = "109568B"; },
+  { src = "h0"; dst = "h7"; sport = 30004; bytes = "109568B"; },
+  { src = "h5"; dst = "h7"; sport = 30005; bytes = "109568B"; },
+  { src = "h3"; dst = "h7"; sport = 30006; bytes = "109568B"; }
+);
+seed = 1711869169249348387L;
+host = { mtu = 256; cc = "timely"; transport = "selective"; timeout = "3934000ns"; };
+load_balancing = { kind = "adaptive"; adaptive = { memory = "0B"; quantum = "256B"; }; };
+pingmesh = { enabled = true; time_factor = 8.5e-05; duration = "3400000ns"; cpu_delay = "0us"; management_delay = "1ms"; service = true; tracing = "int"; trace_rate = 100; };
+detection = { policy = "hawkeye-minr"; };
+limits = { virtual_time = "102000000ns"; stall = "25501000ns"; };
+"""}
+
 
 def pods(*faults, step_bytes="2MB", extra=""):
     return scenario_file(f"""{PODS}paths = ({PATHS});
@@ -97,6 +147,14 @@ def damaging_links():
               f"{port} damages frames: {other}, at the other end, is named, and it", found)
 
 
+def nothing_is_delayed():
+    for name, text in CLEAN.items():
+        run = rocelab(scenario_file(text))
+        found = [f for f in run.findings() if f["fault"]]
+        check(not found, f"{name}: no fault is found", found)
+
+
+nothing_is_delayed()
 cut_links()
 damaging_links()
 lossy_links()

@@ -37,7 +37,6 @@ struct seen {
 	uint64_t from_ps;                  /* the step begins */
 	uint64_t reported_ps;              /* after an epoch began, when rows of its flow were reported; 0: at its end */
 	uint64_t ack_bytes;                /* of ACKs that were served before packets that waited at 2:3 */
-	uint32_t polls;                    /* polling packets that left by 2:3 */
 };
 
 typedef uint32_t hop_at[2];
@@ -143,11 +142,6 @@ put_way17(struct records *r, const struct seen *seen)
 
 		RECORDS_PUT(r, acks, REC_OVERTAKE_ROW, SW2, 80 * MS);
 	}
-	for (uint32_t i = 0; i < seen->polls; i++) {
-		struct rec_poll poll = { .victim = F17, .in_port = 1, .out_port = 2, .ttl = 63 };
-
-		RECORDS_PUT(r, poll, REC_POLL, SW2, 70 * MS);
-	}
 }
 
 static void
@@ -192,16 +186,19 @@ test_delay(void **state)
 	verdict_destroy(v);
 }
 
-/* No row has what went ahead of data where few packets waited; of polling packets it is known. 108 ns each. */
+/*
+ * No row has what went ahead of data where it was a small share of them: 210 us of so many. It may all have held up the one
+ * packet whose round trip was measured; not every sixteenth.
+ */
 static void
-test_polls_go_ahead(void **state)
+test_a_small_share_goes_ahead_unreported(void **state)
 {
 	(void)state;
-	for (uint32_t polls = 0; polls <= 400; polls += 200) {
-		struct verdict *v = conclude(&(struct seen){
-			.min_us = 30, .mean_us = 31, .ports = 3, .per_ack = PACKETS, .polls = polls, .unbounded = true });
+	for (uint32_t per_ack = 16; per_ack <= PACKETS; per_ack *= PACKETS / 16) {
+		struct verdict *v = conclude(
+			&(struct seen){ .min_us = 30, .mean_us = 31, .ports = 3, .per_ack = per_ack, .unbounded = true });
 
-		assert_int_equal(case_find(v, FINDING_PATH_DELAY, "17->18/10000>10000", NULL) != NULL, polls == 0);
+		assert_int_equal(case_find(v, FINDING_PATH_DELAY, "17->18/10000>10000", NULL) != NULL, per_ack == 16);
 		verdict_destroy(v);
 	}
 }
@@ -685,7 +682,7 @@ UNIT_TEST(cause_delay)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_delay),
-		cmocka_unit_test(test_polls_go_ahead),
+		cmocka_unit_test(test_a_small_share_goes_ahead_unreported),
 		cmocka_unit_test(test_class_0_may_be_served_first),
 		cmocka_unit_test(test_delay_slows_the_sender),
 		cmocka_unit_test(test_delay_beside_a_full_queue),
