@@ -656,15 +656,15 @@ arrival_within(const struct evidence *ev, uint32_t flow, uint64_t from_ps, uint6
 	return EV_NONE;
 }
 
-/* Packets that earlier steps of the same flow sent again. */
+/* Packets that earlier steps of the same flow sent again. UINT32_MAX or more: not all of these are reported. */
 static uint64_t
 sent_before(const struct cause_input *in, const struct run_step *s)
 {
 	uint64_t packets = 0;
 
-	for (uint32_t i = 0; i < in->nsteps; i++)
-		if (in->steps[i].flow == s->flow && in->steps[i].start_ps < s->start_ps)
-			packets += in->steps[i].retransmits;
+	for (const struct run_step *o = in->steps; o < in->steps + in->nsteps; o++)
+		if (o->flow == s->flow && (o->reported ? o->start_ps < s->start_ps : o < s))
+			packets += o->reported ? o->retransmits : UINT32_MAX;
 	return packets;
 }
 
