@@ -93,7 +93,7 @@ room_is_made_more_than_once(void **state)
 static void
 arrays_are_advised(void **state)
 {
-	uint8_t *large = calloc(1, ROOM_BYTES), *small = calloc(1, BLOCK_BYTES);
+	uint8_t *large, *small;
 
 	(void)state;
 #ifdef __SANITIZE_ADDRESS__
@@ -104,6 +104,8 @@ arrays_are_advised(void **state)
 		print_message("SKIPPED: this kernel has no transparent huge pages\n");
 		skip();
 	}
+	large = calloc(1, ROOM_BYTES);
+	small = calloc(1, BLOCK_BYTES);
 	assert_null(large_pages_advise(NULL, ROOM_BYTES));
 	assert_ptr_equal(large_pages_advise(small, BLOCK_BYTES), small);
 	assert_ptr_equal(large_pages_advise(large, ROOM_BYTES), large);
