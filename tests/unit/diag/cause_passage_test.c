@@ -470,6 +470,27 @@ test_acks_are_not_lost_where_rows_are(void **state)
 			fail_msg("case %zu", i);
 }
 
+static const struct {
+	uint32_t resent, twice, waiting, gap, resent_before, twice_before;
+	bool asked, incomplete, lost;
+	uint32_t naks;
+	bool unreported; /* the step before */
+} time_cases[] = {
+	{ 70, 69, 0, 0, 30, 30, true, false, false, 0, true },
+	{ 0, 0, 0, 0, 0, 0, false, false, true, 1, false },  /* a NAK reports a gap */
+	{ 0, 0, 0, 0, 0, 0, false, false, false, 0, false }, /* no polling packet arrived */
+	{ 40, 0, 0, 0, 0, 0, true, false, true, 0, false },
+	{ 40, 40, 0, 0, 0, 0, true, false, false, 0, false },
+	{ 40, 39, 0, 0, 0, 0, true, false, true, 0, false },
+	{ 40, 39, 1, 0, 0, 0, true, false, false, 0, false },
+	{ 40, 40, 0, 1, 0, 0, true, false, true, 0, false },
+	{ 40, 0, 0, 0, 0, 0, true, true, false, 0, false },
+	{ 70, 70, 0, 0, 30, 30, true, false, false, 0, false },
+	{ 70, 69, 0, 0, 30, 30, true, false, true, 0, false },
+	{ 70, 30, 0, 0, 30, 30, true, false, true, 0, false },
+	{ 70, 40, 0, 0, 30, 0, true, false, false, 0, false },
+};
+
 /*
  * A sender that goes by time alone takes late packets for lost, however long it waited. They are lost where the
  * receiver saw a gap, or where more were sent again in the step than arrived twice or may wait on the path: neither
@@ -479,42 +500,22 @@ test_acks_are_not_lost_where_rows_are(void **state)
 static void
 test_time_alone_shows_no_loss(void **state)
 {
-	static const struct {
-		uint32_t resent, twice, waiting, gap, resent_before, twice_before;
-		bool asked, incomplete, lost;
-		uint32_t naks;
-		bool unreported; /* the step before */
-	} cases[] = {
-		{ 70, 69, 0, 0, 30, 30, true, false, false, 0, true },
-		{ 0, 0, 0, 0, 0, 0, false, false, true, 1, false },  /* a NAK reports a gap */
-		{ 0, 0, 0, 0, 0, 0, false, false, false, 0, false }, /* no polling packet arrived */
-		{ 40, 0, 0, 0, 0, 0, true, false, true, 0, false },
-		{ 40, 40, 0, 0, 0, 0, true, false, false, 0, false },
-		{ 40, 39, 0, 0, 0, 0, true, false, true, 0, false },
-		{ 40, 39, 1, 0, 0, 0, true, false, false, 0, false },
-		{ 40, 40, 0, 1, 0, 0, true, false, true, 0, false },
-		{ 40, 0, 0, 0, 0, 0, true, true, false, 0, false },
-		{ 70, 70, 0, 0, 30, 30, true, false, false, 0, false },
-		{ 70, 69, 0, 0, 30, 30, true, false, true, 0, false },
-		{ 70, 30, 0, 0, 30, 30, true, false, true, 0, false },
-		{ 70, 40, 0, 0, 30, 0, true, false, false, 0, false },
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(time_cases); i++) {
 		struct rec_step before = { .step = 1,
 					   WAITED_NONE,
 					   .end_ps = 30 * MS,
-					   .retransmits = cases[i].resent_before,
+					   .retransmits = time_cases[i].resent_before,
 					   .waited_ns = 4000000 };
 		struct rec_step step = before;
 		struct rec_gap gap = {
 			.kind = REC_PORT_ROW, .dropped = 1, .dropped_bytes = 160, .from_ps = 50 * MS, .to_ps = 51 * MS
 		};
-		const struct counts then = { .resent = cases[i].resent_before, .duplicates = cases[i].twice_before };
-		const struct counts now = { .resent = cases[i].resent,
-					    .duplicates = cases[i].twice,
-					    .out_of_sequence = cases[i].gap,
-					    .waiting = cases[i].waiting };
+		const struct counts then = { .resent = time_cases[i].resent_before,
+					     .duplicates = time_cases[i].twice_before };
+		const struct counts now = { .resent = time_cases[i].resent,
+					    .duplicates = time_cases[i].twice,
+					    .out_of_sequence = time_cases[i].gap,
+					    .waiting = time_cases[i].waiting };
 		struct records r;
 		struct verdict *v;
 
@@ -522,22 +523,22 @@ test_time_alone_shows_no_loss(void **state)
 		step.start_ps = 40 * MS;
 		step.end_ps = 80 * MS;
 		step.retransmits = 40;
-		step.naks = cases[i].naks;
+		step.naks = time_cases[i].naks;
 		case_fabric(&r);
-		if (!cases[i].unreported)
+		if (!time_cases[i].unreported)
 			RECORDS_PUT(&r, before, REC_STEP, H17, 30 * MS);
 		RECORDS_PUT(&r, step, REC_STEP, H17, 80 * MS);
-		if (cases[i].asked) {
+		if (time_cases[i].asked) {
 			pass(&r, 8, 29 * MS, &then);
 			pass(&r, 9, 60 * MS, &now);
 		}
-		if (cases[i].incomplete)
+		if (time_cases[i].incomplete)
 			RECORDS_PUT(&r, gap, REC_GAP, REC_NONE, 51 * MS);
 		v = case_conclude(&r, REC_END_COMPLETE);
 		if ((case_find(v, FINDING_PACKET_LOSS, FLOW, NULL) != NULL ||
-		     case_find(v, FINDING_BLACKHOLE, "18:1", NULL) != NULL) != cases[i].lost)
+		     case_find(v, FINDING_BLACKHOLE, "18:1", NULL) != NULL) != time_cases[i].lost)
 			fail_msg("case %zu: %s", i, case_reason(v));
-		assert_int_equal(vedrfolnir_of(v)->unjudged.resends, !cases[i].lost);
+		assert_int_equal(vedrfolnir_of(v)->unjudged.resends, !time_cases[i].lost);
 		verdict_destroy(v);
 	}
 }
