@@ -428,7 +428,7 @@ is_same_visit(const struct evidence *ev, uint32_t a, uint32_t b)
 }
 
 /*
- * Packets of the flow that a switch had counted at all ports that a polling packet went on by. Those that came in by other
+ * Packets of the flow that a switch had counted at all ports that a polling packet left by. Those that entered by other
  * links count as well: of several links to one switch none can be short by it.
  */
 static uint64_t
@@ -540,7 +540,7 @@ take_hop(struct passage *p, const struct evidence *ev, const struct run_step *s,
 
 	/*
 	 * With packets on several paths a place counts those of all links that lead there: nothing clears one of these, and
-	 * a NIC is not told from its switch. Between two switches, what is missing beyond the link's loss is the second's.
+	 * a NIC looks like its switch. Between two switches, what is missing beyond the link's loss is the second's.
 	 */
 	if (evidence_is_sprayed(ev, passed->flow)) {
 		take(&p->link, ev, i, lost, s->start_ps);

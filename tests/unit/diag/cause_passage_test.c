@@ -448,7 +448,7 @@ test_acks_that_what_holds_a_sender_back_delays(void **state)
 
 /*
  * A pause that begins behind a short round trip holds the next ACK back as suddenly as a loss does, and the sender has no
- * sample of it. It is found by the rows of ports: where some of the step's time are missing, nothing can be told.
+ * sample of it. It is found by the rows of ports: where some of the step's time are missing, nothing is known.
  */
 static void
 test_acks_are_not_lost_where_rows_are(void **state)

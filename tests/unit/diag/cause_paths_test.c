@@ -254,9 +254,20 @@ put_passage(struct records *r, uint32_t node, uint16_t in_port, uint16_t out_por
 	RECORDS_PUT(r, at, REC_PASSAGE, node, 50 * MS + (node == A ? 0 : node == C ? 8 : 4) * PS_PER_US);
 }
 
+/* A step of a->c that sent 400 packets, and 40 of them again. */
+static void
+put_sprayed_step(struct records *r)
+{
+	struct rec_step step = { .step = 1, WAITED_NONE, .end_ps = 80 * MS, .retransmits = 40, .nak_ps = 30 * MS };
+
+	leaves_sprayed(r, HASHED, HASHED, true);
+	RECORDS_PUT(r, step, REC_STEP, A, 80 * MS);
+	put_passage(r, A, REC_NO_PORT, 0, 400, 0);
+}
+
 /*
  * a->c is sprayed over L:3 and L:4. What L sent to S and S counts at none of its ports is lost in S, but for what may wait
- * at L. R counts what comes by either cable: nothing is missing there.
+ * at L. R counts the packets of both cables: nothing is missing there.
  */
 static void
 test_sprayed_packets_are_lost_behind_one_link(void **state)
@@ -273,14 +284,11 @@ test_sprayed_packets_are_lost_behind_one_link(void **state)
 		       { .at_s = 180, .waiting = 20, .root = "a->c/10000>10000" } };
 
 	for (size_t i = 0; i < ARRAY_LEN(rounds); i++) {
-		struct rec_step step = { .step = 1, WAITED_NONE, .end_ps = 80 * MS, .retransmits = 40, .nak_ps = 30 * MS };
 		const struct finding *finding;
 		struct verdict *v;
 		struct records r;
 
-		leaves_sprayed(&r, HASHED, HASHED, true);
-		RECORDS_PUT(&r, step, REC_STEP, A, 80 * MS);
-		put_passage(&r, A, REC_NO_PORT, 0, 400, 0);
+		put_sprayed_step(&r);
 		put_passage(&r, L, 0, 2, 200, rounds[i].waiting);
 		put_passage(&r, L, 0, 3, 200, 0);
 		put_passage(&r, S, 0, 1, rounds[i].at_s, 0);
@@ -328,14 +336,11 @@ test_sprayed_packets_are_lost_downwards(void **state)
 		       { { 900000, 1090000 }, "a->c/10000>10000" } };
 
 	for (size_t i = 0; i < ARRAY_LEN(rounds); i++) {
-		struct rec_step step = { .step = 1, WAITED_NONE, .end_ps = 80 * MS, .retransmits = 40, .nak_ps = 30 * MS };
 		const struct finding *finding;
 		struct verdict *v;
 		struct records r;
 
-		leaves_sprayed(&r, HASHED, HASHED, true);
-		RECORDS_PUT(&r, step, REC_STEP, A, 80 * MS);
-		put_passage(&r, A, REC_NO_PORT, 0, 400, 0);
+		put_sprayed_step(&r);
 		put_passage(&r, L, 0, 2, 200, 0);
 		put_passage(&r, L, 0, 3, 200, 0);
 		put_passage(&r, S, 0, 1, 200, 0);

@@ -107,6 +107,8 @@ struct rig {
 
 /* A healthy network that is probed for so long. */
 void rig_init(struct rig *rig, uint64_t end_ps);
+/* One that loses probes at a link and at a NIC for a minute, with two jobs that use both. */
+void rig_init_lossy(struct rig *rig);
 /* Adds a fault of a link. */
 void rig_link(struct rig *rig, uint32_t from, uint32_t to, double loss);
 /* Writes all that agents say, into rig.r. */

@@ -77,25 +77,6 @@ diagnosed(const struct plugin_report *report, struct diagnoser *rows)
 	return v;
 }
 
-/* @return report.txt on one line, to be freed */
-static char *
-text_of(const struct verdict *v)
-{
-	char *text = NULL;
-	size_t size, end = 0;
-	FILE *to = open_memstream(&text, &size);
-
-	assert_int_equal(text_write(v, NULL, to), 0);
-	fclose(to);
-	for (char *c = text; *c != '\0'; c++)
-		*c = *c == '\n' ? ' ' : *c;
-	for (const char *from = text; *from != '\0'; from++)
-		if (from[0] != ' ' || from[1] != ' ')
-			text[end++] = *from;
-	text[end] = '\0';
-	return text;
-}
-
 #define TIMES "\"time\": {\"start_ns\": 1000000, \"end_ns\": 2000000}, \"confidence\": 0.5"
 
 #define AT "\"where\": {\"ports\": [\"6:2\"]}"
@@ -117,7 +98,7 @@ findings_join_those_of_others(void **state)
 	struct diagnoser row;
 	struct verdict *v = diagnosed(&report, &row);
 	const struct finding *deep = NULL;
-	char *text = text_of(v);
+	char *text = records_text(v);
 
 	(void)state;
 	assert_int_equal(v->nfindings, 3);
@@ -141,7 +122,7 @@ findings_join_those_of_others(void **state)
 	plugin_account_fini(&account);
 }
 
-/* Up to the finding that names what is not there; what came before it stays. */
+/* Up to the finding that names what is not there; those before it stay. */
 static void
 names_of_nothing_exclude_a_program(void **state)
 {
@@ -176,7 +157,7 @@ names_of_nothing_exclude_a_program(void **state)
 		assert_int_equal(v->nfindings, 1);
 		assert_int_equal(plugin_left_out(v), 1);
 		plugin_print(v, false);
-		text = text_of(v);
+		text = records_text(v);
 		if (strstr(text, cases[i].why) == NULL)
 			fail_msg("not \"%s\" but %s", cases[i].why, text);
 		assert_non_null(strstr(text, "not all of its output is accepted; left out at 117.000 ms: "));
@@ -212,7 +193,7 @@ dealings_are_reported(void **state)
 	strcpy(accounts[0].why, "it exited");
 	strcpy(accounts[0].refused_why, "poll of nothing");
 	v = diagnosed(&report, rows);
-	text = text_of(v);
+	text = records_text(v);
 	assert_int_equal(plugin_left_out(v), 1);
 	plugin_print(v, false);
 	plugin_print(v, true);

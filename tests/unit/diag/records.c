@@ -330,6 +330,24 @@ records_report(const struct verdict *v)
 			assert_lines(written(v->sections[i].by->writers.files[f].write, v));
 }
 
+char *
+records_text(const struct verdict *v)
+{
+	char *text = NULL;
+	size_t size, end = 0;
+	FILE *to = open_memstream(&text, &size);
+
+	assert_int_equal(text_write(v, NULL, to), 0);
+	fclose(to);
+	for (char *c = text; *c != '\0'; c++)
+		*c = *c == '\n' ? ' ' : *c;
+	for (const char *from = text; *from != '\0'; from++)
+		if (from[0] != ' ' || from[1] != ' ')
+			text[end++] = *from;
+	text[end] = '\0';
+	return text;
+}
+
 #define SHAKEN 12 /* streams like one */
 #define SHAKEN_MAX_BYTES (64u << 10)
 #define MAX_CHANGES 8

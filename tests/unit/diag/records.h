@@ -68,6 +68,8 @@ struct verdict;
  * control character. Whatever a test diagnoses has reports.
  */
 void records_report(const struct verdict *v);
+/* @return report.txt on one line, to be freed */
+char *records_text(const struct verdict *v);
 
 /* Whatever a stream holds: it is refused with a reason, or has a verdict whose findings are of the run, and reports. */
 void records_diagnose_any(const struct records *r);

@@ -56,15 +56,7 @@ lost_probes(void **state)
 	struct rig rig;
 
 	(void)state;
-	rig_init(&rig, 60 * PS_PER_S);
-	rig.gap_ps = 5 * PS_PER_S;
-	rig.service[1] = rig.tenant[0] = 8;
-	rig.tenant[1] = 1;
-	rig.iterations = 3;
-	for (uint32_t k = 0; k < rig.iterations; k++)
-		rig.iteration_ps[k] = rig.tenant_ps[k] = (k == 1 ? 30 : 10) * PS_PER_S;
-	rig_link(&rig, 0, RIG_SPINE(1), 0.5);
-	rig.nic_loss[4] = 0.5;
+	rig_init_lossy(&rig);
 	rig.hosts[6].down_ps = 20 * PS_PER_S;
 	rig.buffer = "16M";
 	rig_stream(&rig);

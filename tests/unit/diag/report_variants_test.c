@@ -24,25 +24,6 @@
 #include "tests/unit/diag/types.h"
 #include "tests/unit/unit.h"
 
-/* @return report.txt on one line, to be freed */
-static char *
-text_of(const struct verdict *v)
-{
-	char *text = NULL;
-	size_t size, end = 0;
-	FILE *to = open_memstream(&text, &size);
-
-	assert_int_equal(text_write(v, NULL, to), 0);
-	fclose(to);
-	for (char *c = text; *c != '\0'; c++)
-		*c = *c == '\n' ? ' ' : *c;
-	for (const char *from = text; *from != '\0'; from++)
-		if (from[0] != ' ' || from[1] != ' ')
-			text[end++] = *from;
-	text[end] = '\0';
-	return text;
-}
-
 static void *
 zeroed(size_t count, size_t bytes)
 {
@@ -283,7 +264,7 @@ changes(void **state)
 
 		cases[i].change(v);
 		records_report(v);
-		text = text_of(v);
+		text = records_text(v);
 		if (strstr(text, cases[i].sentence) == NULL)
 			print_error("case %zu: not \"%s\" in: %s\n", i, cases[i].sentence, text);
 		missed += strstr(text, cases[i].sentence) == NULL;
@@ -323,7 +304,7 @@ endings(void **state)
 		v->run.end_node = i < ARRAY_LEN(cases) ? cases[i].node : RUN_NONE;
 		v->run.truncated = i == ARRAY_LEN(cases);
 		records_report(v);
-		text = text_of(v);
+		text = records_text(v);
 		if (strstr(text, sentence) == NULL)
 			print_error("case %zu: not \"%s\" in: %s\n", i, sentence, text);
 		assert_non_null(strstr(text, sentence));
