@@ -286,15 +286,41 @@ struct leaving {
 	uint32_t *latest, *before;
 };
 
-static uint32_t
-find_hop(const struct evidence *ev, const struct leaving *leaving, uint32_t port, uint32_t event)
+static const struct rec_hdr *
+passage_at(const struct evidence *ev, uint32_t i)
 {
-	uint32_t i = port != EV_NONE ? leaving->latest[port] : EV_NONE;
+	return &EV_AT(ev->passages, struct rec_passage, i)->hdr;
+}
 
-	for (uint32_t n = 0; i != EV_NONE && n < HOPS_LOOKED_AT; n++, i = leaving->before[i])
-		if (EV_AT(ev->passages, struct rec_passage, i)->hdr.event == event)
-			return i;
-	return EV_NONE;
+/* Visits of the same polling packet by the same port before record i: each has a record for every port that it left by. */
+static uint32_t
+visits_before(const struct evidence *ev, uint32_t i)
+{
+	uint64_t last_ps = passage_at(ev, i)->time_ps;
+	uint32_t visits = 0, at = ev->passed[i].earlier;
+
+	for (uint32_t n = 0; at != EV_NONE && n < HOPS_LOOKED_AT; n++, at = ev->passed[at].earlier)
+		if (passage_at(ev, at)->event == passage_at(ev, i)->event && passage_at(ev, at)->time_ps != last_ps) {
+			last_ps = passage_at(ev, at)->time_ps;
+			visits++;
+		}
+	return visits;
+}
+
+/*
+ * The record at the other end of in_port's link. Copies of a polling packet that took several paths to that end leave in
+ * the order in which they arrive here.
+ */
+static uint32_t
+find_hop(const struct evidence *ev, const struct leaving *leaving, uint32_t i)
+{
+	uint32_t port = ev->ports[ev->passed[i].in_port].peer, before = visits_before(ev, i), count = 0;
+	uint32_t left[HOPS_LOOKED_AT], at = port != EV_NONE ? leaving->latest[port] : EV_NONE;
+
+	for (uint32_t n = 0; at != EV_NONE && n < HOPS_LOOKED_AT; n++, at = leaving->before[at])
+		if (passage_at(ev, at)->event == passage_at(ev, i)->event)
+			left[count++] = at;
+	return count == 0 ? EV_NONE : left[before < count ? count - 1 - before : 0];
 }
 
 /* The ACKs' path begins at the flow's destination. That records the packet's arrival, and not its return. */
@@ -323,7 +349,7 @@ join(struct evidence *ev, struct leaving *leaving, uint32_t i)
 	if (passed->in_port != EV_NONE) {
 		passed->earlier = ev->ports[passed->in_port].last_passed;
 		ev->ports[passed->in_port].last_passed = i;
-		passed->hop = find_hop(ev, leaving, ev->ports[passed->in_port].peer, rec->hdr.event);
+		passed->hop = find_hop(ev, leaving, i);
 	}
 	passed->back = is_back(ev, passed);
 	if (passed->out_port != EV_NONE) {
