@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""sum_tests.py BROKEN LOG...: adds meson's test logs up, one log a build. First failed tests, by name; then skipped ones, why,
-and in which builds; then those that no build covered, by subject; then those left to scripts/test --long; then those that took
-longest, and what all took, by build; last "N passed, N failed, N skipped".
+"""sum_tests.py BROKEN LOG...: adds meson's test logs up, one log a build. First skipped tests, why, and in which builds; then
+those that no build covered, by subject; then those left to scripts/test --long; then those that took longest, and what all
+took, by build; then failed ones, by name, and last "N passed, N failed, N skipped": what is read of a long log is its end.
 BROKEN counts steps that failed before any test could; each is a failure. Exit 1 if anything failed or nothing ran.
 sum_tests.py --cases LOG: one line for each case within the tests of a log."""
 import argparse
@@ -76,7 +76,8 @@ def print_times(build, all_tests):
 
 
 def totals(broken, paths):
-    passed, failed, skipped = 0, broken, 0
+    passed, skipped = 0, 0
+    failed = []                              # a line for each
     ran = set()                              # names that some build ran
     left_out = collections.defaultdict(list) # (name, why): builds
     for_long = collections.defaultdict(list) # (name, what): builds
@@ -93,8 +94,7 @@ def totals(broken, paths):
             skipped += test['result'] in SKIPPED
             passed += test['result'] in PASSED
             if test['result'] not in PASSED | SKIPPED:
-                failed += 1
-                print(f'failed: {build}: {short(test)}: {test["result"]}')
+                failed.append(f'failed: {build}: {short(test)}: {test["result"]}')
     for (name, why), builds in left_out.items():
         print(f'skipped: {", ".join(builds)}: {name}: {why}')
     for name in dict.fromkeys(name for name, _ in left_out):
@@ -104,7 +104,8 @@ def totals(broken, paths):
         print(f'left to scripts/test --long: {", ".join(builds)}: {name}: {what}')
     for path in paths:
         print_times(path.split(os.sep)[-3], tests(path))
-    print(f'{passed} passed, {failed} failed, {skipped} skipped')
+    failed += ['failed: a step before any test of it, see above'] * broken
+    print(*failed, f'{passed} passed, {len(failed)} failed, {skipped} skipped', sep='\n')
     return 1 if failed or not passed else 0
 
 

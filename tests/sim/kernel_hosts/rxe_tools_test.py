@@ -58,12 +58,18 @@ def as_documented(live):
 
 
 def rping(live, server, client):
+    """
+    Its exit status may be -1 although all went well: before July 2025 its thread of CM events may read a channel that
+    main() has destroyed (rdma-core #1622, "Fix spurious failure return codes"), and says "rdma_get_cm_event" then.
+    """
     waiting = live.start(server, "rping", "-s", "-C", "10", "-S", "1000", "-a", address(live, server))
     time.sleep(2)
     done = live.shell(client, "rping", "-c", "-V", "-v", "-C", "10", "-S", "1000", "-a", address(live, server))
     observed, _ = waiting.communicate(timeout=STALL_LIMIT_S)
-    check(done.returncode == 0, "rping: ten exchanges, verified", (done, observed))
-    check(done.stdout.count("ping data:") == 10, "rping: shows them", done)
+    shown = done.stdout.count("ping data:")
+    at_its_end = done.returncode == 255 and re.search("^rdma_get_cm_event: ", done.stderr, re.M)
+    check(shown == 10, f"rping: {shown} of ten exchanges, verified", (done.stderr, observed, done.returncode))
+    check(done.returncode == 0 or at_its_end, "rping: no error", (done.stderr, observed, done.returncode))
 
 
 def ping(live, src, dst):
