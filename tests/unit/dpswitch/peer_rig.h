@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "rxe-hosts/device/embedded/embedded.h"
-#include "tests/unit/dpswitch/kernel_host_rig.h"
+#include "tests/integration/kernel_host_rig.h"
 
 #define MTU 256
 #define REGION 65536

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "tests/unit/emulation/partition_rig.h"
+#include "tests/integration/partition_rig.h"
 #include "emulation/service.h"
 
 #include <arpa/inet.h>

@@ -2,7 +2,7 @@
 /* Two external hosts, a and b, with two switches S1 and S2 between them, and an RC flow each way. */
 #pragma once
 
-#include "tests/unit/dpswitch/kernel_host_rig.h"
+#include "tests/integration/kernel_host_rig.h"
 
 /* A host's place in xrig.ports and .nodes, and the planned flow that it sends. */
 enum pair_host { PAIR_A, PAIR_B };

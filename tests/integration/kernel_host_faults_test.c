@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "tests/unit/dpswitch/kernel_host_pair.h"
+#include "tests/integration/kernel_host_pair.h"
 #include "tests/unit/unit.h"
 
 /* The cable of a is cut for 2 ms: what crosses meanwhile is lost and counted, what comes after arrives. */

@@ -4,8 +4,8 @@
 
 #include "dpswitch/edge/frame/frame.h"
 #include "dpswitch/edge/kernel_host/kernel_host.h"
+#include "tests/integration/port_rig.h"
 #include "tests/unit/dpswitch/fabric_rig.h"
-#include "tests/unit/dpswitch/port_rig.h"
 
 #define XRIG_MAX 4
 #define XRIG_MAX_NODES 16

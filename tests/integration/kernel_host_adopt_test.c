@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "common/wire/eth.h"
+#include "tests/integration/kernel_host_pair.h"
 #include "tests/unit/alloc.h"
-#include "tests/unit/dpswitch/kernel_host_pair.h"
 #include "tests/unit/unit.h"
 
 #define ADOPTED 7

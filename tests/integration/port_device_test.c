@@ -18,9 +18,9 @@
 
 #include <rte_mbuf.h>
 
-#include "tests/unit/dpswitch/port_frames.h"
-#include "tests/unit/dpswitch/port_guest.h"
-#include "tests/unit/dpswitch/port_rig.h"
+#include "tests/integration/port_frames.h"
+#include "tests/integration/port_guest.h"
+#include "tests/integration/port_rig.h"
 #include "tests/unit/unit.h"
 
 static bool own_namespace; /* of the network, where nothing but the test sends */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "tests/unit/dpswitch/kernel_host_rig.h"
+#include "tests/integration/kernel_host_rig.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

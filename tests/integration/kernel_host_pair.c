@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "tests/unit/dpswitch/kernel_host_pair.h"
+#include "tests/integration/kernel_host_pair.h"
 
 #include <endian.h>
 #include <setjmp.h>

@@ -16,9 +16,9 @@
 #include <rte_mbuf.h>
 
 #include "common/clock.h"
-#include "tests/unit/dpswitch/port_frames.h"
-#include "tests/unit/dpswitch/port_guest.h"
-#include "tests/unit/dpswitch/port_rig.h"
+#include "tests/integration/port_frames.h"
+#include "tests/integration/port_guest.h"
+#include "tests/integration/port_rig.h"
 #include "tests/unit/unit.h"
 
 #define FRAMES 3000

@@ -10,8 +10,8 @@
 
 #include "common/unix_socket.h"
 #include "operator/controller/controller.h"
+#include "tests/integration/controller_rig.h"
 #include "tests/unit/alloc.h"
-#include "tests/unit/operator/controller_rig.h"
 #include "tests/unit/refused_call.h"
 #include "tests/unit/unit.h"
 

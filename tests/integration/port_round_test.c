@@ -17,8 +17,8 @@
 #include "dpswitch/edge/frame/frame.h"
 #include "dpswitch/edge/kernel_host/classify.h"
 #include "dpswitch/edge/port/port_round.h"
+#include "tests/integration/port_rig.h"
 #include "tests/unit/dpswitch/frame_bytes.h"
-#include "tests/unit/dpswitch/port_rig.h"
 #include "tests/unit/unit.h"
 
 #define WAIT_NS 20000000000ULL

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "tests/unit/dpswitch/kernel_host_rig.h"
+#include "tests/integration/kernel_host_rig.h"
 #include "tests/unit/dpswitch/peer_rig.h"
 #include "tests/unit/unit.h"
 

@@ -11,7 +11,7 @@
 #include <rte_mbuf.h>
 
 #include "common/clock.h"
-#include "tests/unit/dpswitch/port_guest.h"
+#include "tests/integration/port_guest.h"
 
 static inline void
 pause_us(uint64_t us)

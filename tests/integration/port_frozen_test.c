@@ -21,7 +21,7 @@
 #include <rte_mbuf.h>
 
 #include "common/clock.h"
-#include "tests/unit/dpswitch/port_rig.h"
+#include "tests/integration/port_rig.h"
 #include "tests/unit/unit.h"
 
 #define RING_SIZE 64

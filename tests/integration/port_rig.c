@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "tests/unit/dpswitch/port_rig.h"
+#include "tests/integration/port_rig.h"
 
 #include <assert.h>
 #include <stdlib.h>

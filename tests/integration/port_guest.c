@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "tests/unit/dpswitch/port_guest.h"
+#include "tests/integration/port_guest.h"
 
 #include <signal.h>
 #include <stdio.h>

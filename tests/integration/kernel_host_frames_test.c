@@ -14,7 +14,7 @@
 #include "common/wire/eth.h"
 #include "common/wire/poll.h"
 #include "common/wire/record.h"
-#include "tests/unit/dpswitch/kernel_host_pair.h"
+#include "tests/integration/kernel_host_pair.h"
 #include "tests/unit/unit.h"
 
 static void

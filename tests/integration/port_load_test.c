@@ -21,7 +21,7 @@
 
 #include "dpswitch/edge/frame/frame.h"
 #include "dpswitch/edge/kernel_host/state.h"
-#include "tests/unit/dpswitch/kernel_host_rig.h"
+#include "tests/integration/kernel_host_rig.h"
 #include "tests/unit/unit.h"
 
 enum { A, B, C, D, HOSTS };

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "dpswitch/edge/kernel_host/state.h"
-#include "tests/unit/dpswitch/kernel_host_pair.h"
+#include "tests/integration/kernel_host_pair.h"
 #include "tests/unit/unit.h"
 
 #define SPORT_AT 34 /* of UDP, in a frame without a tag */

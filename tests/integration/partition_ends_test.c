@@ -19,7 +19,7 @@
 #include "dpswitch/faults/fault.h"
 #include "emulation/emulation.h"
 #include "emulation/preflight.h"
-#include "tests/unit/emulation/partition_rig.h"
+#include "tests/integration/partition_rig.h"
 #include "tests/unit/unit.h"
 
 #define MS_NS 1000000ULL

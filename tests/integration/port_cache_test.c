@@ -14,7 +14,7 @@
 #include <rte_mbuf.h>
 
 #include "common/array.h"
-#include "tests/unit/dpswitch/port_rig.h"
+#include "tests/integration/port_rig.h"
 #include "tests/unit/unit.h"
 
 #define LCORES 16

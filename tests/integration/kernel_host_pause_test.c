@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "dpswitch/edge/frame/frame.h"
-#include "tests/unit/dpswitch/kernel_host_pair.h"
+#include "tests/integration/kernel_host_pair.h"
 #include "tests/unit/unit.h"
 
 static const char storm_at_a[] =

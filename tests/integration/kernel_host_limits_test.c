@@ -12,7 +12,7 @@
 #include "common/wire/poll.h"
 #include "common/wire/record.h"
 #include "common/wire/record_rows.h"
-#include "tests/unit/dpswitch/kernel_host_pair.h"
+#include "tests/integration/kernel_host_pair.h"
 #include "tests/unit/unit.h"
 
 /* b takes nothing, and its PAUSE travels for too long: what a lossless class loses then fails the run, by name. */

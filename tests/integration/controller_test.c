@@ -7,8 +7,8 @@
 
 #include "common/wire/probe.h"
 #include "operator/controller/controller.h"
+#include "tests/integration/controller_rig.h"
 #include "tests/unit/alloc.h"
-#include "tests/unit/operator/controller_rig.h"
 #include "tests/unit/sql_refusals.h"
 #include "tests/unit/unit.h"
 
