@@ -22,6 +22,7 @@ struct ledger {
 	uint64_t ps[LEDGER_ENTRIES]; /* of LEDGER_WIRE, what does not follow from the frames at the line's rate */
 	uint64_t first_ps;           /* without an ACK since then, at the first of several timeouts */
 	uint8_t again;               /* enum ledger_entry of frames sent again */
+	uint8_t leaving;             /* the one that has the last of these: it may still leave */
 	bool once;                   /* what is sent again was sent once: an early ACK is the first copy's */
 	bool early;                  /* some of what was sent again since had arrived */
 	bool full;                   /* the wait stood_ps was for room in the window: not all had been sent */
@@ -37,6 +38,7 @@ ledger_begin(struct ledger *l, uint64_t there_ps, uint64_t back_ps, uint64_t slo
 			      .back_ps = back_ps,
 			      .slow_seen_ps = slow_ps,
 			      .again = LEDGER_NAK,
+			      .leaving = LEDGER_NAK,
 			      .on = l->on };
 }
 
@@ -104,6 +106,7 @@ ledger_sent_again(struct ledger *l, uint64_t ps)
 {
 	l->trial_ps += ps;
 	l->ps[l->again] += ps;
+	l->leaving = l->again;
 }
 
 /* Of the frames sent again after a timeout or ACKs, this time went for nothing: the first copies had arrived. */
@@ -115,23 +118,25 @@ ledger_spurious(struct ledger *l, enum ledger_entry entry, uint64_t ps)
 	l->ps[l->again] -= moved_ps;
 	l->ps[entry] += moved_ps;
 	l->trial_ps -= moved_ps;
+	if (moved_ps != 0 && l->trial_ps == 0 && l->leaving == l->again)
+		l->leaving = (uint8_t)entry;
 	l->early = true;
 }
 
 /*
- * So much was charged beyond the end: to frames sent again, wherever they count by now, to others' ahead of them, or to a
- * cable that is slower than its line.
+ * So much was charged beyond now: to a frame that leaves or a wait that lasts, first of all, wherever it counts by now
+ * (other losses may have been seen since it began), and to a cable or a NIC that is slower than the line.
  */
 static inline void
-ledger_give_back(struct ledger *l, uint64_t ps)
+ledger_give_back(uint64_t entries_ps[LEDGER_ENTRIES], enum ledger_entry first, uint64_t ps)
 {
-	const enum ledger_entry from[] = { (enum ledger_entry)l->again, LEDGER_EARLY, LEDGER_REORDERED, LEDGER_BEHIND,
-					   LEDGER_WIRE };
+	const enum ledger_entry from[] = { first,      LEDGER_WIRE,    LEDGER_NIC, LEDGER_EARLY, LEDGER_REORDERED,
+					   LEDGER_NAK, LEDGER_TIMEOUT, LEDGER_PEER };
 
 	for (size_t i = 0; i < ARRAY_LEN(from); i++) {
-		uint64_t back_ps = min_u64(l->ps[from[i]], ps);
+		uint64_t back_ps = min_u64(entries_ps[from[i]], ps);
 
-		l->ps[from[i]] -= back_ps;
+		entries_ps[from[i]] -= back_ps;
 		ps -= back_ps;
 	}
 }

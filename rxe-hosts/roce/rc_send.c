@@ -584,22 +584,6 @@ wire_ps(const struct rc_send *s, const struct roce_params *params, const struct 
 	return ps;
 }
 
-/* What was charged beyond now: a frame that has not left yet, or a wait for the receiver that has not ended. */
-static void
-take_back(const struct rc_send *s, const struct ledger *ledger, uint64_t now_ps, struct send_times *times)
-{
-	const uint8_t from[2] = { s->rnr_until_ps > now_ps ? ledger->again : LEDGER_WIRE,
-				  s->rnr_until_ps > now_ps ? LEDGER_WIRE : ledger->again };
-	uint64_t beyond_ps = ledger->until_ps > now_ps ? ledger->until_ps - now_ps : 0;
-
-	for (uint32_t i = 0; i < 2; i++) {
-		uint64_t back_ps = min_u64(times->ledger_ps[from[i]], beyond_ps);
-
-		times->ledger_ps[from[i]] -= back_ps;
-		beyond_ps -= back_ps;
-	}
-}
-
 struct send_times
 rc_send_times(const struct rc_send *s, const struct roce_params *params, const struct ledger *ledger, uint64_t now_ps)
 {
@@ -610,7 +594,10 @@ rc_send_times(const struct rc_send *s, const struct roce_params *params, const s
 		return times;
 	memcpy(times.ledger_ps, ledger->ps, sizeof(times.ledger_ps));
 	times.ledger_ps[LEDGER_WIRE] += wire_ps(s, params, post);
-	take_back(s, ledger, now_ps, &times);
+	/* a frame that has not left yet, or a wait for the receiver that has not ended */
+	if (ledger->until_ps > now_ps)
+		ledger_give_back(times.ledger_ps, s->rnr_until_ps > now_ps ? LEDGER_PEER : LEDGER_WIRE,
+				 ledger->until_ps - now_ps);
 	return times;
 }
 
@@ -658,10 +645,7 @@ rc_send_account_loss(struct rc_send *s, enum rc_send_wait wait, enum ledger_entr
 		ledger_charge_again(&s->ledger, now_ps);
 }
 
-/*
- * The message is acknowledged. A frame that still leaves was sent again for nothing, and is the port's time alone, as are
- * frames of others that it waits for.
- */
+/* The message is acknowledged. A frame that still leaves was sent again for nothing, and is the port's time alone. */
 static void
 close_ledger(struct rc_send *s, const struct roce_params *params, uint64_t now_ps)
 {
@@ -670,7 +654,7 @@ close_ledger(struct rc_send *s, const struct roce_params *params, uint64_t now_p
 
 	ledger_tail(l, frame_ps(s, params, post->last_frame_bytes), now_ps);
 	if (l->until_ps > now_ps)
-		ledger_give_back(l, l->until_ps - now_ps);
+		ledger_give_back(l->ps, (enum ledger_entry)l->leaving, l->until_ps - now_ps);
 	l->until_ps = now_ps;
 }
 

@@ -15,7 +15,8 @@
 #define MAX_FLYING 8192
 #define MESSAGES 150
 #define OPEN_MESSAGES 8
-#define FULL_WINDOW 64 /* packets; larger windows are summed once in CHECK_STEPS */
+#define SLOW_BPS 2000000000ULL /* a line where ACKs arrive while a frame leaves */
+#define FULL_WINDOW 64         /* packets; larger windows are summed once in CHECK_STEPS */
 #define CHECK_STEPS 8
 
 struct flying {
@@ -39,6 +40,8 @@ static struct {
 	uint32_t first, una, expected, max; /* max: behind the newest that was sent */
 	uint32_t posted, done, received;    /* messages */
 	uint64_t bytes[MESSAGES];
+	uint32_t open;     /* messages at most; one alone has a ledger */
+	uint64_t begun_ps; /* then that message */
 	bool arrived[MAX_PACKETS], known[MAX_PACKETS];
 	uint16_t payload[MAX_PACKETS];
 	uint64_t sent_ps[MAX_PACKETS];
@@ -113,6 +116,24 @@ check_sender(void)
 	assert_true((s.nxt != s.max) == (s.sel->nlost != 0));
 }
 
+/* What its NIC charges in front of a frame: no other queue pair sends. */
+static void
+account_wait(void)
+{
+	rc_send_account(&s, &s.ledger, net.now_ps, net.now_ps);
+}
+
+static void
+check_ledger(void)
+{
+	uint64_t sum_ps = 0;
+
+	for (uint32_t i = 0; i < LEDGER_ENTRIES; i++)
+		sum_ps += sent_times.ledger_ps[i];
+	if (s.ledger.on)
+		assert_int_equal(sum_ps, net.now_ps - net.begun_ps);
+}
+
 static void
 send_one(void)
 {
@@ -120,7 +141,9 @@ send_one(void)
 	struct pkt p;
 
 	rc_send_advance(&s, &params, net.now_ps);
+	account_wait();
 	rc_send_next(&s, &params, net.now_ps, &p);
+	s.ledger.until_ps = net.now_ps + units_serialize_ps(p.wire_bytes, s.line_bps, params.quantum_ps);
 	assert_int_equal(p.psn, (net.first + at) & PSN_MASK);
 	assert_true(at < MAX_PACKETS);
 	if (p.flags & PKT_RETRANSMIT) {
@@ -191,6 +214,7 @@ ack_arrives(const struct pkt *p)
 	assert_int_equal(sel_send_ack(&s, &params, p, net.now_ps, &rtt_ps), fresh);
 	for (; pop(&post); net.done++) {
 		assert_int_equal(post.wr_id, net.done);
+		check_ledger();
 		assert_int_equal(post.bytes, net.bytes[net.done]);
 	}
 }
@@ -223,21 +247,37 @@ step(void)
 }
 
 static void
-run(uint64_t seed, const struct chances *chances, const char *window, int timer)
+post_all(uint64_t most_bytes)
+{
+	while (net.posted < MESSAGES && net.posted - net.done < net.open) {
+		net.bytes[net.posted] = 1 + prng_below(&net.prng, most_bytes);
+		post_numbered(net.bytes[net.posted], net.posted);
+		net.posted++;
+		if (!s.ledger.on)
+			continue;
+		ledger_begin(&s.ledger, BASE_RTT_PS / 2, BASE_RTT_PS / 2, 0, net.now_ps);
+		net.begun_ps = net.now_ps;
+	}
+}
+
+static void
+run(uint64_t seed, const struct chances *chances, const char *window, int timer, uint32_t open)
 {
 	memset(&net, 0, sizeof(net));
+	net.open = open;
 	prng_init(&net.prng, seed, 1);
 	net.chances = *chances;
 	net.first = (uint32_t)(seed % 3 == 0 ? 0xffffff - prng_below(&net.prng, 3000) : prng_below(&net.prng, 1 << 24));
 	begin(window, timer, net.first);
+	if (open == 1) {
+		s.ledger.on = true;
+		s.line_bps = SLOW_BPS;
+		rc_send_reset(&s, &params);
+	}
 	params.ack_every = 1 + (uint32_t)(seed % 4);
 	params.retry_count = 255; /* chance alone may lose a packet often */
 	do {
-		while (net.posted < MESSAGES && net.posted - net.done < OPEN_MESSAGES) {
-			net.bytes[net.posted] = 1 + prng_below(&net.prng, seed % 2 ? 200000 : 3000);
-			post_numbered(net.bytes[net.posted], net.posted);
-			net.posted++;
-		}
+		post_all(seed % 2 ? 200000 : 3000);
 		check_sender();
 	} while (step());
 	assert_int_equal(net.done, MESSAGES);
@@ -248,7 +288,10 @@ run(uint64_t seed, const struct chances *chances, const char *window, int timer)
 	assert_true(r.duplicates <= s.retransmits || chances->twice > 0);
 }
 
-/* However packets and ACKs are lost, doubled and reordered, every one is accepted once and every message is complete. */
+/*
+ * However packets and ACKs are lost, doubled and reordered, every one is accepted once, every message is complete, and the
+ * ledger of one that is open alone has all of its time.
+ */
 static void
 whatever_the_network_does(void **state)
 {
@@ -261,7 +304,8 @@ whatever_the_network_does(void **state)
 	const uint32_t rounds = unit_wide(2, 6, "seeds of each network's chances");
 
 	for (uint64_t seed = 0; seed < rounds * ARRAY_LEN(all); seed++) {
-		run(seed, &all[seed % ARRAY_LEN(all)], windows[seed / 2 % 3], seed / 7 % 2 ? SEL_FIXED : SEL_ADAPTIVE);
+		run(seed, &all[seed % ARRAY_LEN(all)], windows[seed / 2 % 3], seed / 7 % 2 ? SEL_FIXED : SEL_ADAPTIVE,
+		    seed / 3 % 2 ? 1 : OPEN_MESSAGES);
 		end(state);
 	}
 }
@@ -274,7 +318,7 @@ order_alone_repeats_nothing(void **state)
 	static const int timers[] = { SEL_ADAPTIVE, SEL_FIXED };
 
 	for (uint64_t seed = 0; seed < 8; seed++) {
-		run(seed, &reordered, "100KB", timers[seed % 2]);
+		run(seed, &reordered, "100KB", timers[seed % 2], OPEN_MESSAGES);
 		assert_int_equal(s.retransmits + s.timeouts + r.duplicates,
 				 0); /* by packets that wait for one ACK either */
 		assert_true(sel->early > 0);

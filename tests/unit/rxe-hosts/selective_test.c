@@ -367,6 +367,48 @@ long_queues_are_no_loss(void **state)
 	assert_true(resent[1] > 1000);
 }
 
+/* A frame of a QP alone at its NIC leaves now. */
+static void
+leave(uint64_t now_ps)
+{
+	rc_send_account(&s, &s.ledger, now_ps, now_ps);
+	s.ledger.until_ps = now_ps + units_serialize_ps(next(now_ps).wire_bytes, s.line_bps, params.quantum_ps);
+}
+
+/*
+ * A timer sends the first packet again, and while that leaves a late ACK of the last one shows others as lost, too, before
+ * one has all acknowledged: what is left of the frame costs the message nothing, whatever the ledger charges by then.
+ */
+static void
+an_ack_of_all_while_a_frame_leaves(void **state)
+{
+	uint64_t now_ps, sum_ps = 0;
+	struct rc_post done;
+
+	(void)state;
+	begin("none", SEL_ADAPTIVE, 0);
+	s.line_bps = 2000000000;
+	rc_send_reset(&s, &params);
+	s.ledger.on = true;
+	post_numbered(4 * 1024, 1);
+	ledger_begin(&s.ledger, BASE_RTT_PS / 2, BASE_RTT_PS / 2, 0, 0);
+	for (int i = 0; i < 4; i++)
+		leave(s.next_ps);
+	now_ps = rc_send_deadline(&s, &params);
+	assert_true(rc_send_timeout(&s, &params, now_ps));
+	leave(now_ps);
+	assert_int_equal(ack(3, 0, now_ps + US), 1);
+	assert_int_equal(s.ledger.again, LEDGER_NAK);
+	now_ps += 2 * US;
+	assert_int_equal(ack(2, 4, now_ps), 3);
+	assert_true(s.ledger.until_ps > now_ps);
+	assert_true(pop(&done));
+	for (uint32_t i = 0; i < LEDGER_ENTRIES; i++)
+		sum_ps += sent_times.ledger_ps[i];
+	assert_int_equal(sum_ps, now_ps);
+	assert_int_equal(sent_times.ledger_ps[LEDGER_NAK], 0);
+}
+
 UNIT_TEST(selective)
 {
 	const struct CMUnitTest tests[] = {
@@ -385,6 +427,7 @@ UNIT_TEST(selective)
 		cmocka_unit_test_teardown(retries_are_those_of_the_host, end),
 		cmocka_unit_test_teardown(held_timeouts_begin_anew, end),
 		cmocka_unit_test_teardown(long_queues_are_no_loss, end),
+		cmocka_unit_test_teardown(an_ack_of_all_while_a_frame_leaves, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
