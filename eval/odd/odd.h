@@ -147,6 +147,9 @@ void odd_storm(struct odd_case *c, uint64_t start_ns, uint64_t duration_ns, int 
  * that explain next to nothing do not count. Each is of a suspect if it fits in kind and in place, by a row of the
  * table in run.c.
  *
+ * Where truth is a mean over draws, what has to be named regains as much at the lower end of its 95 % interval, and what
+ * may be named at the upper end.
+ *
  *   a suspect has to be named    if its absence regains at least RERUN_MIN_SHARE of the time and a base RTT
  *   it may be named              if its absence, or its Shapley share, is worth one of both; or if all together regain
  *                                more than each of them alone, by the least time that has to be named
@@ -194,6 +197,9 @@ struct odd_facts {
 	double expected_ns; /* that the job takes where nothing is wrong */
 };
 
+/* Is it known of every suspect whether it has to be named, or may not be? More draws may tell. */
+bool odd_is_settled(const struct odd_facts *facts);
+
 void odd_grade(const json_t *verdict, const struct odd_facts *facts, struct odd_marks *marks);
 
 #define ODD_MAX_SEEDS 64
@@ -204,6 +210,7 @@ struct odd_options {
 	uint64_t seeds[ODD_MAX_SEEDS];
 	uint32_t nseeds;
 	uint32_t cases; /* of a group and seed */
+	uint32_t draws; /* of packets' chance, at most, over which a truth is a mean; 1: the run's own */
 	double scale;
 	uint32_t jobs;             /* runs side by side */
 	const struct shard *shard; /* of the cases */
@@ -214,7 +221,9 @@ struct odd_row {
 	const struct odd_group *group;
 	uint64_t seed;
 	uint32_t index;
-	struct odd_marks marks;
+	uint32_t draws;         /* of its truth: more only where fewer leave a suspect open */
+	struct odd_marks marks; /* by all of them */
+	struct odd_marks first; /* by the run's own draw */
 	double base_ns, all_ns;
 	json_t *costs; /* array of { name, regained_ns, shapley_ns }, by suspect */
 };
@@ -232,7 +241,10 @@ struct odd_results {
 int odd_run(const struct odd_options *options, struct odd_results *results, struct err *err);
 void odd_results_fini(struct odd_results *results);
 
-/* A table by group, one by stated confidence, and cases that are not right. */
+/*
+ * A table by group, one by stated confidence, and cases that are not right. Of several draws there is a table by the first
+ * alone before these.
+ */
 void odd_print(const struct odd_options *options, const struct odd_results *results, FILE *to);
 /* DIR/odd.json: a row a case. @return 0 or negative errno with err */
 int odd_write(const struct odd_options *options, const struct odd_results *results, struct err *err);

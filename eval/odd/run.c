@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/array.h"
+#include "common/minmax.h"
 #include "common/printable.h"
 #include "common/run_files.h"
 #include "common/units.h"
@@ -91,6 +92,7 @@ begin_case(struct batch *batch, const struct odd_group *group, uint32_t index, s
 				  .scenario = place->scenario,
 				  .dir = place->dir,
 				  .loaded = scenario,
+				  .draws = 1,
 				  .diagnose = true };
 	for (uint32_t i = 0; i < scenario->workload->njobs && i < 1; i++)
 		place->expected_ns +=
@@ -149,10 +151,29 @@ costs_json(const struct rerun_case *c, const struct rerun_truth *truth)
 
 	for (size_t s = 0; s < c->suspects.count; s++)
 		json_array_append_new(list,
-				      json_pack("{s:s, s:f, s:o}", "name", c->suspects.at[s].name, "regained_ns",
-						truth->costs[s].regained_ns, "shapley_ns",
+				      json_pack("{s:s, s:f, s:f, s:o}", "name", c->suspects.at[s].name, "regained_ns",
+						truth->costs[s].regained_ns, "regained_within_ns",
+						truth->limit * truth->costs[s].regained_error_ns, "shapley_ns",
 						truth->has_shapley ? json_real(truth->costs[s].shapley_ns) : json_null()));
 	return list;
+}
+
+/* @param draws  over which the truth is a mean @return 0, or -ENODATA with err: a run broke */
+static int
+truth_of(const struct batch *batch, size_t i, uint32_t draws, struct rerun_store *store, struct rerun_truth *truth,
+	 struct odd_facts *facts, struct err *err)
+{
+	struct rerun_case c = batch->cases[i];
+	int ret;
+
+	c.draws = draws;
+	ret = rerun_truth(store, &c, truth, err);
+	*facts = (struct odd_facts){ .suspects = &batch->cases[i].suspects,
+				     .truth = truth,
+				     .job = c.job,
+				     .rtt_ns = (double)c.rtt_ns,
+				     .expected_ns = batch->places[i].expected_ns };
+	return ret;
 }
 
 /* One case whose runs are all there. @return 0, or -ENODATA with err: a run broke */
@@ -160,11 +181,14 @@ static int
 grade_case(const struct batch *batch, size_t i, struct rerun_store *store, struct odd_row *row, struct err *err)
 {
 	const struct rerun_case *c = &batch->cases[i];
-	struct rerun_truth truth;
+	struct rerun_truth truth, first;
+	struct odd_facts facts, of_first;
 	char path[PATH_MAX + 32];
 	json_t *verdict;
-	int ret = rerun_truth(store, c, &truth, err);
+	int ret = truth_of(batch, i, c->draws, store, &truth, &facts, err);
 
+	if (ret == 0)
+		ret = truth_of(batch, i, 1, store, &first, &of_first, err);
 	if (ret < 0)
 		return ret;
 	snprintf(path, sizeof(path), "%s/" RERUN_BASE "/" RUN_VERDICT, c->dir);
@@ -174,16 +198,12 @@ grade_case(const struct batch *batch, size_t i, struct rerun_store *store, struc
 	*row = (struct odd_row){ .group = batch->places[i].group,
 				 .seed = batch->seed,
 				 .index = c->index,
+				 .draws = c->draws,
 				 .base_ns = truth.base_ns,
 				 .all_ns = truth.all_ns,
 				 .costs = costs_json(c, &truth) };
-	odd_grade(verdict,
-		  &(struct odd_facts){ .suspects = &c->suspects,
-				       .truth = &truth,
-				       .job = c->job,
-				       .rtt_ns = (double)c->rtt_ns,
-				       .expected_ns = batch->places[i].expected_ns },
-		  &row->marks);
+	odd_grade(verdict, &facts, &row->marks);
+	odd_grade(verdict, &of_first, &row->first);
 	json_decref(verdict);
 	return 0;
 }
@@ -199,6 +219,43 @@ grade_all(const struct batch *batch, struct rerun_store *store, struct odd_resul
 		else
 			results->broken++;
 	}
+}
+
+/*
+ * The next number of draws: twice as many, where a suspect is open. The verdict has no part in it.
+ * @return whether any case has more than before
+ */
+static bool
+draw_more(const struct batch *batch, struct rerun_store *store)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < batch->begun; i++) {
+		struct rerun_case *c = &batch->cases[i];
+		uint32_t draws = c->draws;
+		struct rerun_truth truth;
+		struct odd_facts facts;
+		struct err err = { 0 };
+
+		if (truth_of(batch, i, draws, store, &truth, &facts, &err) == 0 && (draws == 1 || !odd_is_settled(&facts)))
+			c->draws = min_u32(2 * draws, batch->options->draws);
+		any |= c->draws > draws;
+	}
+	return any;
+}
+
+static int
+run_cases(const struct batch *batch, struct rerun_store *store, struct err *err)
+{
+	const struct reruns reruns = {
+		store, batch->cases, batch->begun, batch->options->jobs, batch->options->shard, true
+	};
+	int ret;
+
+	do
+		ret = reruns_run(&reruns, err);
+	while (ret >= 0 && draw_more(batch, store));
+	return ret;
 }
 
 static int
@@ -220,8 +277,7 @@ run_seed(const struct odd_options *options, uint64_t seed, struct odd_results *r
 		return -errno;
 	ret = begin(&batch, err);
 	if (ret == 0)
-		ret = reruns_run(&(struct reruns){ store, batch.cases, batch.begun, options->jobs, options->shard, true },
-				 err);
+		ret = run_cases(&batch, store, err);
 	if (ret >= 0 && !shard_is_part(options->shard))
 		grade_all(&batch, store, results);
 	end(&batch);
@@ -285,8 +341,9 @@ new_table(const char *first, FILE *to)
 	return table;
 }
 
+/* @param first  by one rerun */
 static void
-print_groups(const struct odd_options *options, const struct odd_results *results, FILE *to)
+print_groups(const struct odd_options *options, const struct odd_results *results, bool first, FILE *to)
 {
 	struct libscols_table *table = new_table("GROUP", to);
 	uint32_t all[ODD_GRADES] = { 0 };
@@ -294,8 +351,11 @@ print_groups(const struct odd_options *options, const struct odd_results *result
 	for (uint32_t g = 0; g < options->ngroups; g++) {
 		uint32_t counts[ODD_GRADES] = { 0 };
 
-		for (uint32_t i = 0; i < results->count; i++)
-			counts[results->rows[i].marks.grade] += results->rows[i].group == options->groups[g];
+		for (uint32_t i = 0; i < results->count; i++) {
+			const struct odd_row *row = &results->rows[i];
+
+			counts[first ? row->first.grade : row->marks.grade] += row->group == options->groups[g];
+		}
 		add_line(table, options->groups[g]->name, counts);
 		for (size_t i = 0; i < ODD_GRADES; i++)
 			all[i] += counts[i];
@@ -413,7 +473,13 @@ print_errors(const struct odd_results *results, FILE *to)
 void
 odd_print(const struct odd_options *options, const struct odd_results *results, FILE *to)
 {
-	print_groups(options, results, to);
+	if (options->draws > 1) {
+		fputs("By one rerun without each suspect:\n\n", to);
+		print_groups(options, results, true, to);
+		fprintf(to, "\nBy up to %u draws, and what their 95 %% intervals leave open may be named, or not:\n\n",
+			options->draws);
+	}
+	print_groups(options, results, false, to);
 	fputc('\n', to);
 	print_confidence(results, to);
 	fputc('\n', to);
@@ -440,14 +506,16 @@ odd_write(const struct odd_options *options, const struct odd_results *results, 
 	for (uint32_t i = 0; i < results->count; i++) {
 		const struct odd_row *row = &results->rows[i];
 
-		json_array_append_new(
-			list, json_pack("{s:s, s:I, s:I, s:s, s:s, s:o, s:b, s:b, s:o, s:f, s:f, s:O}", "group",
-					row->group->name, "seed", (json_int_t)row->seed, "case", (json_int_t)row->index,
-					"grade", odd_grade_name(row->marks.grade), "why", row->marks.why, "confidence",
-					row->marks.confidence >= 0 ? json_real(row->marks.confidence) : json_null(),
-					"acquitted", row->marks.acquitted, "false_fault", row->marks.false_fault,
-					"root_causes", findings_json(&row->marks), "time_ns", row->base_ns,
-					"without_all_ns", row->all_ns, "suspects", row->costs));
+		json_array_append_new(list,
+				      json_pack("{s:s, s:I, s:I, s:i, s:s, s:s, s:s, s:o, s:b, s:b, s:o, s:f, s:f, s:O}",
+						"group", row->group->name, "seed", (json_int_t)row->seed, "case",
+						(json_int_t)row->index, "draws", (int)row->draws, "grade",
+						odd_grade_name(row->marks.grade), "grade_of_one_rerun",
+						odd_grade_name(row->first.grade), "why", row->marks.why, "confidence",
+						row->marks.confidence >= 0 ? json_real(row->marks.confidence) : json_null(),
+						"acquitted", row->marks.acquitted, "false_fault", row->marks.false_fault,
+						"root_causes", findings_json(&row->marks), "time_ns", row->base_ns,
+						"without_all_ns", row->all_ns, "suspects", row->costs));
 	}
 	return output_json(list, options->dir, "odd.json", err);
 }
@@ -575,23 +643,45 @@ is_own(const json_t *finding, const struct suspects *suspects)
 	return true;
 }
 
+static bool
+fits_in_part(const struct fit *fit, const struct suspect *suspect, const json_t *finding)
+{
+	return !fit->flows && ((is_kind(suspect, fit->near) && is_at(suspect, json_text(finding, "root"))) ||
+			       (is_kind(suspect, fit->kinds) && is_nowhere(fit, finding)));
+}
+
+static bool
+fits_well(const struct fit *fit, const struct suspect *suspect, const json_t *finding)
+{
+	return fit->flows ? has_flow_of(finding, suspect)
+			  : is_setting(fit, suspect) ||
+				    (is_kind(suspect, fit->kinds) && is_placed(fit, suspect, json_text(finding, "root")));
+}
+
+/* Of several suspects of one kind at one place it names those that may be, if there are some. */
+static bool
+fits_better(const struct fit *fit, const struct suspects *suspects, const json_t *finding, const bool *may)
+{
+	for (size_t s = 0; !fit->flows && s < suspects->count; s++)
+		if (may[s] && fits_well(fit, &suspects->at[s], finding))
+			return true;
+	return false;
+}
+
+/* @param may  [suspects->count] which may be named */
 static void
-add_finding(const json_t *finding, const struct suspects *suspects, struct named *named)
+add_finding(const json_t *finding, const struct suspects *suspects, const bool *may, struct named *named)
 {
 	const struct fit *fit = fit_of(finding);
-	bool fitted = false;
+	bool better = fit != NULL && fits_better(fit, suspects, finding, may), fitted = false;
 
 	if (fit != NULL && fit->flows && is_own(finding, suspects)) {
 		named->own = true;
 		return;
 	}
 	for (size_t s = 0; fit != NULL && s < suspects->count; s++) {
-		const struct suspect *suspect = &suspects->at[s];
-		bool is = fit->flows ? has_flow_of(finding, suspect)
-				     : is_setting(fit, suspect) || (is_kind(suspect, fit->kinds) &&
-								    is_placed(fit, suspect, json_text(finding, "root")));
-		bool near = !fit->flows && ((is_kind(suspect, fit->near) && is_at(suspect, json_text(finding, "root"))) ||
-					    (is_kind(suspect, fit->kinds) && is_nowhere(fit, finding)));
+		bool is = fits_well(fit, &suspects->at[s], finding) && (may[s] || !better);
+		bool near = fits_in_part(fit, &suspects->at[s], finding);
 
 		named->it[s] |= is;
 		named->near[s] |= near;
@@ -605,14 +695,15 @@ add_finding(const json_t *finding, const struct suspects *suspects, struct named
 
 /* The finding that a verdict gives as the cause of another one names its suspect, too. */
 static void
-add_cause(const json_t *findings, const json_t *finding, const struct suspects *suspects, struct named *named)
+add_cause(const json_t *findings, const json_t *finding, const struct suspects *suspects, const bool *may,
+	  struct named *named)
 {
 	const json_t *index = json_object_get(finding, "consequence_of");
 	struct named cause = { 0 };
 
 	if (!json_is_integer(index))
 		return;
-	add_finding(json_array_get(findings, (size_t)json_integer_value(index)), suspects, &cause);
+	add_finding(json_array_get(findings, (size_t)json_integer_value(index)), suspects, may, &cause);
 	for (size_t s = 0; s < suspects->count; s++)
 		named->it[s] |= cause.it[s];
 }
@@ -669,27 +760,68 @@ struct allowed {
 	bool may[SUSPECT_MAX];
 };
 
+/* The ends of a 95 % interval over draws; of one draw, both are what it regains. */
+static double
+surely_ns(const struct rerun_truth *truth, double mean_ns, double error_ns)
+{
+	return mean_ns - truth->limit * error_ns;
+}
+
+static double
+perhaps_ns(const struct rerun_truth *truth, double mean_ns, double error_ns)
+{
+	return mean_ns + truth->limit * error_ns;
+}
+
+/* Has it to be named, by itself? */
+static bool
+must_be(const struct odd_facts *facts, size_t suspect)
+{
+	const struct rerun_cost *cost = &facts->truth->costs[suspect];
+
+	return worth_all(facts, surely_ns(facts->truth, cost->regained_ns, cost->regained_error_ns));
+}
+
+static bool
+may_be(const struct odd_facts *facts, size_t suspect)
+{
+	const struct rerun_truth *truth = facts->truth;
+	const struct rerun_cost *cost = &truth->costs[suspect];
+	double share_ns = truth->has_shapley ? perhaps_ns(truth, cost->shapley_ns, cost->error_ns) : 0;
+
+	return worth_any(facts, fmax(perhaps_ns(truth, cost->regained_ns, cost->regained_error_ns), share_ns));
+}
+
+bool
+odd_is_settled(const struct odd_facts *facts)
+{
+	for (size_t s = 0; s < facts->suspects->count; s++) {
+		const struct rerun_cost *cost = &facts->truth->costs[s];
+		double error_ns = fmax(cost->regained_error_ns, cost->error_ns);
+
+		if (error_ns > 0 && may_be(facts, s) && !must_be(facts, s))
+			return false;
+	}
+	return true;
+}
+
 static void
 allow(const struct odd_facts *facts, struct allowed *allowed)
 {
 	const struct rerun_truth *truth = facts->truth;
-	double alone_ns = 0;
+	double together_ns = surely_ns(truth, truth->base_ns - truth->all_ns, truth->all_error_ns), alone_ns = 0;
 	bool more;
 
-	*allowed = (struct allowed){ .together = worth_all(facts, truth->base_ns - truth->all_ns),
+	*allowed = (struct allowed){ .together = worth_all(facts, together_ns),
 				     .own = worth_any(facts, truth->all_ns - facts->expected_ns) };
 	for (size_t s = 0; s < facts->suspects->count; s++) {
-		allowed->must[s] = worth_all(facts, truth->costs[s].regained_ns);
+		allowed->must[s] = must_be(facts, s);
 		allowed->together &= !allowed->must[s];
 		alone_ns += fmax(0, truth->costs[s].regained_ns);
 	}
 	more = allowed->together || worth_all(facts, truth->base_ns - truth->all_ns - alone_ns);
-	for (size_t s = 0; s < facts->suspects->count; s++) {
-		const struct rerun_cost *cost = &truth->costs[s];
-
-		allowed->may[s] = more || allowed->must[s] ||
-				  worth_any(facts, fmax(cost->regained_ns, truth->has_shapley ? cost->shapley_ns : 0));
-	}
+	for (size_t s = 0; s < facts->suspects->count; s++)
+		allowed->may[s] = more || allowed->must[s] || may_be(facts, s);
 }
 
 static void
@@ -726,8 +858,8 @@ is_right(const json_t *findings, const json_t *finding, const struct odd_facts *
 {
 	struct named alone = { 0 };
 
-	add_finding(finding, facts->suspects, &alone);
-	add_cause(findings, finding, facts->suspects, &alone);
+	add_finding(finding, facts->suspects, allowed->may, &alone);
+	add_cause(findings, finding, facts->suspects, allowed->may, &alone);
 	for (size_t s = 0; s < facts->suspects->count; s++)
 		if (alone.it[s] && allowed->may[s])
 			return true;
@@ -802,14 +934,14 @@ odd_grade(const json_t *verdict, const struct odd_facts *facts, struct odd_marks
 	bool names = false;
 	size_t i;
 
+	allow(facts, &allowed);
 	json_array_foreach(json_object_get(verdict, "findings"), i, finding) {
 		if (!counts(finding, facts))
 			continue;
-		add_finding(finding, facts->suspects, &named);
-		add_cause(json_object_get(verdict, "findings"), finding, facts->suspects, &named);
+		add_finding(finding, facts->suspects, allowed.may, &named);
+		add_cause(json_object_get(verdict, "findings"), finding, facts->suspects, allowed.may, &named);
 		names = true;
 	}
-	allow(facts, &allowed);
 	hold(facts, &allowed, &named, &held);
 	*marks = (struct odd_marks){ .grade = ODD_WRONG,
 				     .confidence = confidence_of(verdict),

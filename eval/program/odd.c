@@ -12,6 +12,7 @@
 #define MIN_SCALE 0.05
 #define MAX_SCALE 20
 #define MAX_CASES 1000
+#define MAX_DRAWS 1000
 
 struct options {
 	struct study_args args;
@@ -22,6 +23,8 @@ static const struct argp_option options[] = {
 	{ "groups", 'g', "NAME,...", 0, "Groups of cases (default: all)", 0 },
 	{ "seeds", 'S', "N,A-B,...", 0, "Seeds, each with different cases (default 1,2)", 0 },
 	{ "cases", 'n', "N", 0, "Cases of each group and seed (default 12)", 0 },
+	{ "draws", 'd', "N", 0,
+	  "Draws of packets' chance over which the truth is a mean, at most: fewer where they settle it (default 1)", 0 },
 	{ "scale", 'x', "X", 0, "Multiply bytes, and so their duration, by X (default 1)", 0 },
 	{ 0 },
 };
@@ -60,6 +63,9 @@ parse(int key, char *arg, struct argp_state *state, void *options_of)
 		return 0;
 	case 'n':
 		odd->cases = (uint32_t)args_number(state, "--cases", arg, 1, MAX_CASES);
+		return 0;
+	case 'd':
+		odd->draws = (uint32_t)args_number(state, "--draws", arg, 1, MAX_DRAWS);
 		return 0;
 	case 'x':
 		odd->scale = eval_args_scale(state, arg, MIN_SCALE, MAX_SCALE);
@@ -106,7 +112,7 @@ init(void *options_of)
 	struct options *opts = options_of;
 	struct odd_options *odd = &opts->odd;
 
-	*odd = (struct odd_options){ .seeds = { 1, 2 }, .nseeds = 2, .cases = ODD_CASES, .scale = 1 };
+	*odd = (struct odd_options){ .seeds = { 1, 2 }, .nseeds = 2, .cases = ODD_CASES, .draws = 1, .scale = 1 };
 	for (; odd_groups[odd->ngroups].name != NULL; odd->ngroups++)
 		odd->groups[odd->ngroups] = &odd_groups[odd->ngroups];
 }

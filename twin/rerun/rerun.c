@@ -508,7 +508,7 @@ truth_of_draw(const struct draw *draw, struct rerun_truth *truth, struct err *er
 
 /* Sums of squares over draws. */
 struct squares {
-	double base, regained[SUSPECT_MAX], shapley[SUSPECT_MAX];
+	double base, all, regained[SUSPECT_MAX], shapley[SUSPECT_MAX];
 };
 
 static void
@@ -520,6 +520,7 @@ add_draw(const struct rerun_truth *one, size_t count, struct rerun_truth *sum, s
 	sum->all_complete &= one->all_complete;
 	sum->has_shapley = one->has_shapley;
 	squares->base += one->base_ns * one->base_ns;
+	squares->all += (one->base_ns - one->all_ns) * (one->base_ns - one->all_ns);
 	for (size_t i = 0; i < count; i++) {
 		const struct rerun_cost *cost = &one->costs[i];
 
@@ -559,6 +560,7 @@ average(const struct rerun_case *c, const struct squares *squares, struct rerun_
 	truth->all_ns /= draws;
 	truth->limit = rerun_limit(c, draws);
 	truth->base_error_ns = sqrt(variance_of_mean(truth->base_ns, squares->base, draws));
+	truth->all_error_ns = sqrt(variance_of_mean(truth->base_ns - truth->all_ns, squares->all, draws));
 	for (size_t i = 0; i < c->suspects.count; i++) {
 		struct rerun_cost *cost = &truth->costs[i];
 

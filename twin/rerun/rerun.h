@@ -106,6 +106,7 @@ struct rerun_cost {
 struct rerun_truth {
 	double base_ns, all_ns; /* the job's time with all suspects, and with none, on average over draws */
 	double base_error_ns;   /* its standard error */
+	double all_error_ns;    /* of what leaving out all regains */
 	double limit; /* standard errors that lie within a 95 % interval of a mean over so few draws, to each side */
 	bool base_complete, all_complete;
 	bool has_shapley;

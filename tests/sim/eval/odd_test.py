@@ -30,6 +30,12 @@ def graded():
     check(all(f"\n{group} " in f"\n{first.stdout}" for group in (*GROUPS, "all")), "a line a group", first.stdout)
     again = odd(directory, *ARGS, "--seeds", "4,5")
     check(again.stdout == first.stdout, "what is there is not done again, and says the same", reported(again))
+    drawn = odd(directory, *ARGS, "--seeds", "4", "--draws", 2)
+    more = json.loads((directory / "odd.json").read_text())
+    check("By one rerun" in drawn.stdout and "By one rerun" not in first.stdout, "of draws both grades are printed", drawn.stdout)
+    check([r["grade_of_one_rerun"] for r in more] == [r["grade"] for r in rows[:len(GROUPS)]], "one rerun's grade stays", more)
+    check(all(r["draws"] == 2 for r in more), "two draws each", more)
+    check(all(s["regained_within_ns"] == 0 for r in rows for s in r["suspects"]), "of one there is no interval", rows)
     done = odd(directory, *ARGS[:-1], "0.1", "--seeds", "4", expect=2)
     check("scale 0.05" in reported(done), "another scale needs another directory", reported(done))
 
@@ -38,7 +44,7 @@ def refused():
     directory = scratch() / "refused"
     for args, words in [(("--groups", "nonsense"), "no group"), (("--groups", "mice,mice"), "twice"),
                         (("--seeds", "3-1"), "--seeds"), (("--seeds", "1,1"), "twice"), (("--scale", "0"), "--scale"),
-                        (("--cases", "0"), "--cases")]:
+                        (("--cases", "0"), "--cases"), (("--draws", "0"), "--draws")]:
         done = odd(directory, *args, expect=2)
         check(words in reported(done), f"{' '.join(args)} is refused, with the reason", reported(done))
 

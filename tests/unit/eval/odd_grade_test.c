@@ -197,6 +197,54 @@ half_sure_is_not_sure(void **state)
 	assert_true(marks(INNOCENT).confidence == -1);
 }
 
+/* A mean over draws is known within an interval: what that leaves open may be named, and need not be. */
+static void
+chance_leaves_some_open(void **state)
+{
+	const struct odd_facts facts = { .suspects = &suspects, .truth = &truth, .rtt_ns = 20000 };
+
+	(void)state;
+	regain((const double[]){ 5, 0, 0, 0 }, 5);
+	assert_true(odd_is_settled(&facts));
+	truth.limit = 2;
+	truth.costs[0].regained_error_ns = truth.all_error_ns = 2.4 * MS; /* 0.2 ms at least */
+	assert_grade(FINDINGS(QUEUE("x->y/1>4791")), ODD_RIGHT);
+	assert_grade(NONE, ODD_UNKNOWN);
+	assert_true(odd_is_settled(&facts));
+	truth.costs[0].regained_error_ns = truth.all_error_ns = 2.6 * MS; /* perhaps nothing */
+	assert_grade(FINDINGS(QUEUE("x->y/1>4791")), ODD_RIGHT);
+	assert_grade(INNOCENT, ODD_RIGHT);
+	assert_false(odd_is_settled(&facts));
+	assert_grade(FINDINGS(AT("packet-loss", "l0:5")), ODD_WRONG); /* that one regains nothing */
+	truth.all_error_ns = 0;                                       /* each may be without effect, and all are not */
+	assert_grade(INNOCENT, ODD_WRONG);
+	/* one that costs nothing on average, and surely no more than that */
+	regain((const double[]){ 0, -0.1, 0, 0 }, 0);
+	truth.limit = 2;
+	truth.costs[1].regained_error_ns = 0.055 * MS; /* at most 10 us: less than a base RTT */
+	assert_grade(FINDINGS(AT("packet-loss", "l0:5")), ODD_WRONG);
+	assert_true(odd_is_settled(&facts));
+	truth.costs[1].regained_error_ns = 0.1 * MS;
+	assert_grade(FINDINGS(AT("packet-loss", "l0:5")), ODD_RIGHT);
+	assert_grade(INNOCENT, ODD_RIGHT);
+}
+
+/* Two suspects of a kind at one port: a finding cannot tell them apart, and one that costs something is enough. */
+static void
+of_two_at_one_place_the_right_one_is_named(void **state)
+{
+	(void)state;
+	snprintf(at[2].name, sizeof(at[2].name), "loss@l0:5#2");
+	json_array_append_new(at[2].ports, json_string("l0:5"));
+	regain((const double[]){ 0, 0, 5, 0 }, 5);
+	assert_grade(FINDINGS(AT("packet-loss", "l0:5")), ODD_RIGHT);
+	assert_true(marks(FINDINGS(AT("packet-loss", "l0:5"))).findings[0].right);
+	regain((const double[]){ 5, 0, 0, 0 }, 5);
+	assert_grade(FINDINGS(QUEUE("x->y/1>4791") "," AT("packet-loss", "l0:5")), ODD_PARTLY);
+	snprintf(at[2].name, sizeof(at[2].name), "blackhole@s1");
+	json_array_clear(at[2].ports);
+}
+
 static void
 a_setting_is_named_wherever_it_is(void **state)
 {
@@ -272,6 +320,8 @@ UNIT_TEST(odd_grade)
 		cmocka_unit_test(place_and_kind_count),
 		cmocka_unit_test(of_causes_that_hide_each_other_one_is_named),
 		cmocka_unit_test(half_sure_is_not_sure),
+		cmocka_unit_test(chance_leaves_some_open),
+		cmocka_unit_test(of_two_at_one_place_the_right_one_is_named),
 		cmocka_unit_test(a_setting_is_named_wherever_it_is),
 		cmocka_unit_test(the_gravest_errors_are_marked),
 		cmocka_unit_test(the_cause_of_a_consequence_is_named),
