@@ -21,8 +21,11 @@ def ready_made():
     run = live.end(timeout=STALL_LIMIT_S)
     check(run.run["end_reason"] == "complete", "ring: completes", run.run["end_reason"])
     whole(run, "ring", 2)
-    rates = [line.split()[6:8] for line in run.stdout.splitlines() if " int32 " in line]
-    check(len(rates) == 2 and all(float(gbps) > 0 for row in rates for gbps in row), "ring: slow rates are shown", rates)
+    rows = [line.split()[:8] for line in run.stdout.splitlines() if " int32 " in line]
+    # GB/s; on a machine that is very busy even the last digit may be 0
+    rates = [(float(algbw), float(busbw), int(size) / float(time_us) / 1e3) for size, *_, time_us, algbw, busbw in rows]
+    check(len(rates) == 2 and all(abs(algbw - right) < 0.0001 and (busbw > 0 or right < 0.0001) for algbw, busbw, right in rates),
+          "ring: slow rates are shown", rows)
     no_drop(run, "ring")
     invariants(run, "ring")
     roots = {f["root"] for f in run.findings("pfc-storm")}
