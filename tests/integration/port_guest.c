@@ -17,6 +17,7 @@
 #include "common/prng.h"
 
 #define BURST 32
+#define TAKES 64 /* frames that it has room for until it looks again: fewer than the port offers at once */
 #define LAZY_NS (20 * 1000 * 1000)
 #define GIVE_UP_NS (60ull * 1000 * 1000 * 1000)
 #define ROOM 10240
@@ -59,7 +60,7 @@ open_device(const char *path)
 		return -1;
 	pool = rte_pktmbuf_pool_create("guest", 2047, 0, 0, ROOM + RTE_PKTMBUF_HEADROOM, 0);
 	if (pool == NULL || rte_eth_dev_configure(0, 1, 1, &conf) < 0 ||
-	    rte_eth_rx_queue_setup(0, 0, 256, 0, NULL, pool) < 0 || rte_eth_tx_queue_setup(0, 0, 256, 0, NULL) < 0 ||
+	    rte_eth_rx_queue_setup(0, 0, TAKES, 0, NULL, pool) < 0 || rte_eth_tx_queue_setup(0, 0, 256, 0, NULL) < 0 ||
 	    rte_eth_dev_start(0) < 0)
 		return -1;
 	return 0;
