@@ -231,12 +231,164 @@ strangers_are_routed_by_their_address(void **state)
 	end(&net);
 }
 
+/* Leaves have their hosts at ports 1 and 2 and spines at 3 to 5; h1's pin holds only while all of these are left. */
+static const char pinned_net[] =
+	"topology = { kind = \"leaf-spine\"; leaves = 2; spines = 3; hosts_per_leaf = 2; rate = \"100Gbps\"; "
+	"delay = \"1us\"; };\n"
+	"paths = ( { src = \"h0\"; dst = \"h2\"; data = [ \"l0:3\", \"s0:2\", \"l1:1\" ]; },\n"
+	"{ src = \"h1\"; dst = \"h3\"; data = [ \"l0:3\", \"s0:2\", \"l1:2\" ]; rehash = true; detour = [ \"l0:5\" ]; } );";
+
+enum { PINNED, REHASHED, FREE };
+
+struct pinned {
+	struct frig rig;
+	struct route_table *healthy;
+	bool withdrawn[64];
+};
+
+static bool
+none_is_quiet(const void *of, uint32_t src_node, uint32_t dst_node)
+{
+	return of == NULL && src_node == dst_node;
+}
+
+static void
+begin_pinned(struct pinned *p, enum balance_kind kind)
+{
+	*p = (struct pinned){ 0 };
+	frig_init(&p->rig, pinned_net);
+	p->rig.setup.all.pfc.headroom_bytes = 100000;
+	frig_flow(&p->rig, "h0", "h2", 3);
+	frig_flow(&p->rig, "h1", "h3", 3);
+	frig_flow(&p->rig, "h0", "h3", 3);
+	p->healthy = route_table_create(p->rig.topo, ROUTE_SHORTEST);
+	assert_non_null(p->healthy);
+	p->rig.config.healthy_routes = p->healthy;
+	p->rig.config.balance.ops = balance_kinds[kind];
+	assert_int_equal(route_pins_create(p->rig.cfg, p->rig.topo, &p->rig.pins, &p->rig.err), 0);
+	assert_int_equal(route_pins_attach(p->rig.pins, &p->rig.table, none_is_quiet, NULL, &p->rig.err), 0);
+	p->rig.config.pins = p->rig.pins;
+	if (frig_start(&p->rig) < 0)
+		fail_msg("%s", p->rig.err.text);
+}
+
+static void
+end_pinned(struct pinned *p)
+{
+	route_table_destroy(p->healthy);
+	frig_stop(&p->rig);
+}
+
+static struct switch_lookup
+look_up(const struct pinned *p, const char *at, uint32_t flow, bool reverse)
+{
+	struct switch_lookup found;
+
+	switch_lookup(frig_switch(&p->rig, at), flow, &p->rig.flows[flow], reverse, &found);
+	return found;
+}
+
+/* A cable goes down at one end; routing may take it out of the routes of all. */
+static void
+cut(struct pinned *p, const char *port, bool withdraws)
+{
+	link_set_down(frig_link(&p->rig, port), true);
+	if (!withdraws)
+		return;
+	p->withdrawn[p->rig.topo->ports[topo_find_port(p->rig.topo, port)].link] = true;
+	assert_int_equal(route_table_update(p->rig.routes, p->withdrawn), 0);
+}
+
+static void
+a_pinned_flow_leaves_its_path_by_equal_cost_alone(void **state)
+{
+	struct switch_lookup found;
+	struct pinned p;
+
+	(void)state;
+	begin_pinned(&p, BALANCE_RANDOM);
+	found = look_up(&p, "l0", PINNED, false);
+	assert_true(found.is_pinned);
+	assert_int_equal(found.egress, 2);
+	assert_int_equal(look_up(&p, "l0", FREE, false).egress, SWITCH_EGRESS_SPRAY);
+	/* its own cable is down: two of equal cost are left, and it is not sprayed over them */
+	cut(&p, "l0:3", false);
+	found = look_up(&p, "l0", PINNED, false);
+	assert_false(found.is_pinned);
+	assert_in_range(found.egress, 3, 4);
+	assert_int_equal(found.nmembers, 2);
+	/* at a spine there is none of equal cost: routing leads others back to where the pin would send this one here */
+	cut(&p, "s0:2", true);
+	assert_int_equal(look_up(&p, "s0", FREE, false).egress, 0);
+	found = look_up(&p, "s0", PINNED, false);
+	assert_int_equal(found.egress, SWITCH_EGRESS_DROP);
+	assert_int_equal(found.reason, REC_DROP_LINK_DOWN);
+	assert_int_equal(found.drop_port, 1);
+	/* ACKs have no pin */
+	found = look_up(&p, "l1", PINNED, true);
+	assert_int_equal(found.egress, SWITCH_EGRESS_SPRAY);
+	assert_int_equal(found.nmembers, 2);
+	end_pinned(&p);
+}
+
+static void
+a_pin_that_rehashes_holds_while_all_are_left(void **state)
+{
+	struct switch_lookup found;
+	struct pinned p;
+
+	(void)state;
+	begin_pinned(&p, BALANCE_ECMP);
+	assert_true(look_up(&p, "l0", REHASHED, false).is_pinned);
+	cut(&p, "l0:4", false);
+	found = look_up(&p, "l0", REHASHED, false);
+	assert_false(found.is_pinned);
+	assert_int_equal(found.egress, 4); /* its detour, though its own port is up */
+	assert_int_equal(found.nmembers, 1);
+	cut(&p, "l0:5", false);
+	found = look_up(&p, "l0", REHASHED, false);
+	assert_int_equal(found.egress, 2); /* by hash, of what is left */
+	cut(&p, "l0:3", false);
+	found = look_up(&p, "l0", REHASHED, false);
+	assert_int_equal(found.egress, SWITCH_EGRESS_DROP);
+	assert_int_equal(found.reason, REC_DROP_LINK_DOWN);
+	cut(&p, "l1:4", false);
+	assert_int_equal(look_up(&p, "l1", REHASHED, true).nmembers, 2); /* ACKs have no detour */
+	end_pinned(&p);
+}
+
+/* No route is left: it counts at a port of the former path, one that is down if there is one. */
+static void
+lost_routes_count_at_a_former_port(void **state)
+{
+	struct switch_lookup found;
+	struct pinned p;
+
+	(void)state;
+	begin_pinned(&p, BALANCE_ECMP);
+	for (uint32_t spine = 0; spine < 3; spine++)
+		p.withdrawn[p.rig.topo->ports[topo_find_port(p.rig.topo, "l1:3") + spine].link] = true;
+	assert_int_equal(route_table_update(p.rig.routes, p.withdrawn), 0);
+	found = look_up(&p, "l0", FREE, false);
+	assert_int_equal(found.egress, SWITCH_EGRESS_DROP);
+	assert_int_equal(found.reason, REC_DROP_NO_ROUTE);
+	assert_int_equal(found.drop_port, 2);
+	link_set_down(frig_link(&p.rig, "l0:4"), true);
+	found = look_up(&p, "l0", FREE, false);
+	assert_int_equal(found.reason, REC_DROP_LINK_DOWN);
+	assert_int_equal(found.drop_port, 3);
+	end_pinned(&p);
+}
+
 UNIT_TEST(lookup)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_that_is_configured_is_done),
 		cmocka_unit_test(packets_go_where_switches_forward),
 		cmocka_unit_test(strangers_are_routed_by_their_address),
+		cmocka_unit_test(a_pinned_flow_leaves_its_path_by_equal_cost_alone),
+		cmocka_unit_test(a_pin_that_rehashes_holds_while_all_are_left),
+		cmocka_unit_test(lost_routes_count_at_a_former_port),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
