@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Ports that are devices by their arguments: a ring, two ends of a veth pair, a TAP. */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
@@ -21,6 +22,7 @@
 #include "tests/integration/port_frames.h"
 #include "tests/integration/port_guest.h"
 #include "tests/integration/port_rig.h"
+#include "tests/unit/alloc.h"
 #include "tests/unit/unit.h"
 
 static bool own_namespace; /* of the network, where nothing but the test sends */
@@ -209,6 +211,75 @@ a_tap_joins_the_kernel(void **state)
 	port_close(port);
 }
 
+/* Frames leave by one port with the time in them, and the other measures how long ago that was. */
+static void
+a_stopwatch_measures_what_returns(void **state)
+{
+	static const uint8_t frame[64] = { 1, 2, 3 };
+	const struct port_config config = { .name = "watch", .mbufs = 7 }, other = { .name = "other", .mbufs = 7 };
+	struct probe *probe = calloc(1, sizeof(*probe));
+	struct rte_mbuf *mbufs[8], *odd;
+	struct port *from, *to;
+	struct err err = { 0 };
+	uint16_t n = 0;
+
+	(void)state;
+	assert_non_null(probe);
+	*probe = (struct probe){ .frame = frame, .frame_bytes = sizeof(frame), .stamp_at = 56 };
+	alloc_refuse(1);
+	assert_null(port_probe_create(&config, probe, true, &err));
+	assert_true(alloc_was_refused());
+	from = port_probe_create(&config, probe, true, &err);
+	to = port_probe_create(&other, probe, false, &err);
+	assert_true(from != NULL && to != NULL && port_up(from));
+	assert_true(port_pending(from));
+	assert_false(port_pending(to)); /* it only takes */
+	assert_int_equal(port_receive(to, mbufs, 8), 0);
+	assert_int_equal(port_receive(from, mbufs, 0), 0);
+	while (n < 7 && port_receive(from, &mbufs[n], 8) == 1)
+		n++;
+	assert_int_equal(n, 7);
+	assert_int_equal(port_receive(from, &mbufs[7], 1), 0); /* all its mbufs are in use */
+	assert_int_equal(from->count.rx_bytes, 7 * sizeof(frame));
+	assert_memory_equal(rte_pktmbuf_mtod(mbufs[0], uint8_t *), frame, 56);
+	odd = mbufs[3];
+	rte_pktmbuf_trim(odd, 1);
+	pause_us(1000);
+	assert_int_equal(port_transmit(to, mbufs, 7), 7);
+	assert_int_equal(probe->taken, 6); /* none of another length */
+	for (uint32_t i = 0; i < probe->taken; i++)
+		assert_true(probe->taken_ns[i] >= 1000 * 1000);
+	assert_int_equal(to->count.tx_packets, 7);
+	assert_int_equal(rte_mempool_in_use_count(from->pool), 0);
+	probe->interval_ns = UINT64_MAX / 4;
+	assert_int_equal(port_receive(from, mbufs, 1), 1);
+	assert_false(port_pending(from)); /* the next is not due */
+	probe->taken = PROBE_SAMPLES;
+	assert_int_equal(port_transmit(to, mbufs, 1), 1);
+	assert_int_equal(probe->taken, PROBE_SAMPLES);
+	port_close(NULL);
+	port_close(from);
+	port_close(to);
+	free(probe);
+}
+
+/* What no port can be. */
+static void
+a_port_has_a_name_and_frames(void **state)
+{
+	const struct port_config longest = { .name = "a-name-of-forty-eight-characters-that-is-too-long", .mbufs = 7 };
+	const struct port_config much = { .name = "much", .mbufs = 262143 };
+	struct err err = { 0 };
+
+	(void)state;
+	assert_null(port_probe_create(&longest, NULL, false, &err));
+	assert_int_equal(errno, EINVAL);
+	assert_non_null(strstr(err.text, "at most 47 characters"));
+	err = (struct err){ 0 };
+	assert_null(port_probe_create(&much, NULL, false, &err));
+	assert_non_null(strstr(err.text, "much"));
+}
+
 static int
 prepare_devices(void **state)
 {
@@ -226,6 +297,8 @@ UNIT_TEST(port_device)
 		cmocka_unit_test(a_wrong_device_reports_what_is_wrong),
 		cmocka_unit_test(af_packet_carries_frames_over_a_veth_pair),
 		cmocka_unit_test(a_tap_joins_the_kernel),
+		cmocka_unit_test(a_stopwatch_measures_what_returns),
+		cmocka_unit_test(a_port_has_a_name_and_frames),
 	};
 
 	return cmocka_run_group_tests(tests, prepare_devices, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What is taken from links between windows: times, order, faults, exact bytes, the limit. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,6 +15,7 @@
 #include "common/wire/eth.h"
 #include "dpswitch/edge/capture/capture.h"
 #include "dpswitch/edge/frame/pcapng.h"
+#include "tests/unit/alloc.h"
 #include "tests/unit/rxe-hosts/star.h"
 #include "tests/unit/unit.h"
 
@@ -50,8 +52,9 @@ frame(void *ctx, const struct pkt *p, uint8_t *bytes, size_t cap_bytes)
 	return FRAME_BYTES;
 }
 
-static void
-start(uint64_t limit_bytes, uint32_t snap_bytes)
+/* @param path  for capture_create(), which the fabric is made for */
+static struct capture_config
+prepare(const char *path)
 {
 	struct fabric_config fabric = {
 		.topo = &rig.star.topo,
@@ -64,28 +67,43 @@ start(uint64_t limit_bytes, uint32_t snap_bytes)
 		.pause_bytes = 84,
 		.lcores = 1,
 	};
-	struct capture_config capture = {
+	struct err err = { "" };
+
+	star_init(&rig.star, 2);
+	rig.fabric = fabric_create(&fabric, &err);
+	assert_non_null(rig.fabric);
+	return (struct capture_config){
+		.fabric = rig.fabric,
 		.ports = ports,
 		.nports = PORTS,
-		.path = rig.path,
+		.path = path,
 		.application = "",
 		.comment = "",
-		.limit_bytes = limit_bytes,
-		.snap_bytes = snap_bytes,
 		.frame = frame,
 		.ctx = &rig,
 	};
-	struct err err = { "" };
+}
+
+static void
+make_file(void)
+{
 	int fd;
 
-	star_init(&rig.star, 2);
 	strcpy(rig.path, "/tmp/rocelab-capture-XXXXXX");
 	fd = mkstemp(rig.path);
 	assert_int_not_equal(fd, -1);
 	close(fd);
-	rig.fabric = fabric_create(&fabric, &err);
-	assert_non_null(rig.fabric);
-	capture.fabric = rig.fabric;
+}
+
+static void
+start(uint64_t limit_bytes, uint32_t snap_bytes)
+{
+	struct capture_config capture = prepare(rig.path);
+	struct err err = { "" };
+
+	capture.limit_bytes = limit_bytes;
+	capture.snap_bytes = snap_bytes;
+	make_file();
 	rig.capture = capture_create(&capture, &err);
 	assert_non_null(rig.capture);
 	rig.window = (struct window){ .end_ps = rig.fabric->window_ps };
@@ -131,7 +149,9 @@ turn(void)
 static void
 finish(void)
 {
+	const struct capture_count *counts;
 	struct capture_totals totals;
+	uint32_t nports;
 	FILE *file;
 
 	capture_sent(rig.capture, &rig.window);
@@ -142,6 +162,10 @@ finish(void)
 	rig.size = fread(rig.words, 4, MAX_BYTES / 4, file);
 	fclose(file);
 	assert_int_equal(totals.bytes, rig.size * 4);
+	counts = capture_counts(rig.capture, &nports);
+	assert_int_equal(nports, PORTS);
+	for (uint32_t i = 0; i < PORTS; i++)
+		assert_int_equal(counts[i].port, ports[i]);
 	rig.at = 0;
 	for (int block = 0; block < 1 + PORTS; block++)
 		rig.at += rig.words[rig.at + 1] / 4;
@@ -334,6 +358,33 @@ a_packet_of_unknown_bytes_is_there_all_the_same(void **state)
 	expect_end(2, 0, 0);
 }
 
+/* A file that cannot be made, or memory that there is not: a reason, and nothing is left. */
+static void
+without_file_or_memory_there_is_no_capture(void **state)
+{
+	struct capture_config capture = prepare("/tmp/rocelab-no-such-folder/capture");
+	struct err err = { "" };
+
+	(void)state;
+	make_file();
+	rig.capture = capture_create(&capture, &err);
+	assert_null(rig.capture);
+	assert_int_equal(errno, ENOENT);
+	assert_non_null(strstr(err.text, "/tmp/rocelab-no-such-folder/capture: No such file"));
+	capture.path = rig.path;
+	FOR_EACH_REFUSED(nth)
+	{
+		err = (struct err){ "" };
+		rig.capture = capture_create(&capture, &err);
+		if (!alloc_was_refused())
+			break;
+		assert_null(rig.capture);
+		assert_non_null(strstr(err.text, "Cannot allocate memory"));
+		assert_true(nth < 100);
+	}
+	assert_non_null(rig.capture);
+}
+
 UNIT_TEST(capture_link)
 {
 	const struct CMUnitTest tests[] = {
@@ -342,6 +393,7 @@ UNIT_TEST(capture_link)
 		cmocka_unit_test_teardown(the_limit_ends_the_file_and_not_the_count, stop),
 		cmocka_unit_test_teardown(frames_are_cut, stop),
 		cmocka_unit_test_teardown(a_packet_of_unknown_bytes_is_there_all_the_same, stop),
+		cmocka_unit_test_teardown(without_file_or_memory_there_is_no_capture, stop),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "common/wire/record.h"
+#include "dpswitch/pipeline/watchdog.h"
 #include "tests/unit/dpswitch/fabric_rig.h"
 #include "tests/unit/unit.h"
 
@@ -70,16 +71,31 @@ dropped(const struct frig *rig, uint16_t port)
 	return node->ops->dropped(node, port, REC_DROP_WATCHDOG);
 }
 
+/* What A:2's watchdog counts of a class. @return false: it does not watch it */
+static bool
+counted(const struct frig *rig, uint8_t prio, struct watchdog_count *count)
+{
+	return watchdog_count_of(frig_switch(rig, "A")->watchdog, 1, prio, count);
+}
+
 /* Since 2 us, when the PAUSE arrived: seen by 52 us, and at 200 us it is over, seen by 222 us. */
 static void
 drop_loses_what_is_for_the_queue_and_what_arrives_there(void **state)
 {
+	struct watchdog_count count;
 	struct events events;
 	struct frig rig;
 
 	(void)state;
 	run(&rig, WATCHED("drop"), 1, 200, &events);
 	assert_int_equal(events.count, 2);
+	assert_true(counted(&rig, 3, &count));
+	assert_int_equal(count.detected, 1);
+	assert_int_equal(count.restored, 1);
+	assert_int_equal(count.packets, events.rec[1].packets);
+	assert_int_equal(count.last_packets, events.rec[1].packets);
+	assert_false(count.storms);
+	assert_false(counted(&rig, 0, &count));
 	assert_int_equal(events.rec[0].event, REC_WATCHDOG_DETECTED);
 	assert_int_equal(events.rec[0].port, 1);
 	assert_int_equal(events.rec[0].prio, 3);
@@ -150,6 +166,7 @@ nothing_happens_otherwise(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct watchdog_count count;
 		struct events events;
 		struct frig rig;
 
@@ -157,6 +174,7 @@ nothing_happens_otherwise(void **state)
 		assert_int_equal(events.count, 0);
 		assert_int_equal(dropped(&rig, 1), 0);
 		assert_int_equal(frig_host(&rig, "b")->ngot, 120);
+		assert_true(!counted(&rig, 3, &count) || count.detected + count.packets == 0);
 		frig_stop(&rig);
 	}
 }
@@ -165,12 +183,18 @@ nothing_happens_otherwise(void **state)
 static void
 a_storm_lasts_as_long_as_the_pause(void **state)
 {
+	struct watchdog_count count;
 	struct events events;
 	struct frig rig;
 
 	(void)state;
 	run(&rig, WATCHED("drop"), 1, 0, &events);
 	assert_int_equal(events.count, 1);
+	assert_true(counted(&rig, 3, &count));
+	assert_int_equal(count.detected, 1);
+	assert_int_equal(count.restored, 0);
+	assert_int_equal(count.packets, dropped(&rig, 1));
+	assert_true(count.storms);
 	assert_int_equal(frig_host(&rig, "c")->ngot, 100);
 	assert_int_equal(dropped(&rig, 1) + frig_host(&rig, "b")->ngot, 130);
 	frig_stop(&rig);
