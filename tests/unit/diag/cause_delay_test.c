@@ -37,6 +37,7 @@ struct seen {
 	uint64_t from_ps;                  /* the step begins */
 	uint64_t reported_ps;              /* after an epoch began, when rows of its flow were reported; 0: at its end */
 	uint64_t ack_bytes;                /* of ACKs that were served before packets that waited at 2:3 */
+	uint16_t prio;                     /* the class that ports report */
 };
 
 typedef uint32_t hop_at[2];
@@ -101,6 +102,7 @@ put_port(struct records *r, struct rec_tuple flow, uint32_t node, uint16_t port,
 			records_port_row(port, i * span, (i + 1) * span - 1, n, n * depth, (uint32_t)depth);
 		struct rec_flow_row of_flow;
 
+		row.prio = seen->prio;
 		row.pause_ps = node == SW2 ? seen->paused_ps : 0;
 		records_put_port(r, node, row);
 		for (uint32_t c = 0; c < seen->classes; c++) {
@@ -336,6 +338,37 @@ test_delay_beside_a_full_queue(void **state)
 	}
 }
 
+/* ACKs are of class 0, and behind others' data in it they may wait: a twentieth of a link's time is such a part. */
+static void
+test_delay_beside_lossy_data(void **state)
+{
+	const struct seen seen = { .min_us = 30, .mean_us = 31, .depth = 7, .ports = 3, .prio = 3 };
+	static const struct {
+		uint16_t port; /* of 6 */
+		uint64_t bytes;
+		bool delay;
+	} cases[] = { { 0, 51000000, false }, { 0, 49000000, true }, { 2, 51000000, true } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct rec_port_row lossy = records_port_row(cases[i].port, 0, LAST, 1000, 0, 1);
+		struct records r;
+		struct verdict *v;
+
+		case_fabric(&r);
+		records_class(&r, 3);
+		set_window(&r);
+		route_back(&r, F17, back17);
+		put_step(&r, H17, 0, 80 * MS, &seen);
+		put_way17(&r, &seen);
+		lossy.bytes = cases[i].bytes; /* a GB is 80 ms of the link's time */
+		records_put_port(&r, SW6, lossy);
+		v = case_conclude(&r, REC_END_COMPLETE);
+		assert_int_equal(case_find(v, FINDING_PATH_DELAY, "17->18/10000>10000", NULL) != NULL, cases[i].delay);
+		verdict_destroy(v);
+	}
+}
+
 /* A switch that has no route for some of the packets: they are late because they were sent again, and no link is. */
 static void
 test_delay_beside_a_hole(void **state)
@@ -461,27 +494,52 @@ test_no_delay(void **state)
 	}
 }
 
+static const struct seen always_late = { .min_us = 30, .mean_us = 31, .depth = 7, .ports = 3 };
+
 /* 17->18, delayed from 0 to 80 ms, beside 15->16 with its round trips. */
+static void
+put_both(struct records *r, const struct seen *delayed, const struct seen *other, uint64_t start_ps, uint64_t end_ps)
+{
+	case_fabric(r);
+	set_window(r);
+	route_back(r, F17, back17);
+	records_route(r, F15, way15, 4);
+	route_back(r, F15, back15);
+	put_step(r, H17, 0, 80 * MS, delayed);
+	put_step(r, H15, start_ps, end_ps, other);
+	put_way17(r, delayed);
+	for (uint32_t h = 1; h < 4; h++)
+		put_port(r, F15, way15[h][0], (uint16_t)way15[h][1], h == 1 ? 1 : 2, delayed);
+}
+
 static struct verdict *
 conclude_both(const struct seen *other, uint64_t start_ps, uint64_t end_ps)
 {
-	static const struct seen delayed = { .min_us = 30, .mean_us = 31, .depth = 7, .ports = 3 };
 	struct records r;
 
-	case_fabric(&r);
-	set_window(&r);
-	route_back(&r, F17, back17);
-	records_route(&r, F15, way15, 4);
-	route_back(&r, F15, back15);
-	put_step(&r, H17, 0, 80 * MS, &delayed);
-	put_step(&r, H15, start_ps, end_ps, other);
-	put_way17(&r, &delayed);
-	for (uint32_t h = 1; h < 4; h++)
-		put_port(&r, F15, way15[h][0], (uint16_t)way15[h][1], h == 1 ? 1 : 2, &delayed);
+	put_both(&r, &always_late, other, start_ps, end_ps);
 	return case_conclude(&r, REC_END_COMPLETE);
 }
 
-/* Both are delayed: they have the cable between 2 and 6 in common, one's data and the other's ACKs in each direction. */
+/* The same host's next step, with these round trips. */
+static void
+put_next(struct records *r, uint32_t host, uint64_t start_ps, uint64_t end_ps, const struct seen *seen)
+{
+	struct rec_step step = { .step = 2,
+				 .rank = host == H15,
+				 .waited_rank = host == H15,
+				 .waited_step = 1,
+				 .bytes = 360000000,
+				 .acked_bytes = 360000000,
+				 .start_ps = start_ps,
+				 .end_ps = end_ps,
+				 .rtt_min_ps = seen->min_us * PS_PER_US,
+				 .rtt_mean_ps = seen->mean_us * PS_PER_US,
+				 .rtt_samples = samples(r, seen) };
+
+	RECORDS_PUT(r, step, REC_STEP, host, end_ps);
+}
+
 /*
  * What was reported of a flow before a step began is of other steps: these packets met a short queue, and the step's
  * may not have.
@@ -581,6 +639,7 @@ test_a_packet_that_no_row_has(void **state)
 	}
 }
 
+/* Both are delayed: they have the cable between 2 and 6 in common, one's data and the other's ACKs in each direction. */
 static void
 test_what_all_have_in_common(void **state)
 {
@@ -594,6 +653,74 @@ test_what_all_have_in_common(void **state)
 	assert_true(case_has_port(v, delay, "2:3") && case_has_port(v, delay, "6:1"));
 	assert_non_null(strstr(case_evidence(v, delay), "2:3 is the only one that no packet crossed in time"));
 	verdict_destroy(v);
+}
+
+/*
+ * That cable was late for a part of 17->18's next step, too: not for all of its packets, but their mean is longer, and
+ * switches report its queues.
+ */
+static void
+test_the_step_after_was_late_in_part(void **state)
+{
+	static const hop_at way17[] = { { SW2, 2 }, { SW6, 1 }, { SW3, 0 } };
+	static const struct {
+		uint64_t mean_us;
+		bool reported;
+		uint32_t steps;
+	} cases[] = { { 20, true, 3 }, { 10, true, 2 }, { 20, false, 2 } };
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const struct finding *delay;
+		struct records r;
+		struct verdict *v;
+
+		put_both(&r, &always_late, &(struct seen){ .min_us = 32, .mean_us = 33 }, 0, 80 * MS);
+		put_next(&r, H17, 80 * MS, 120 * MS, &(struct seen){ .min_us = 10, .mean_us = cases[i].mean_us });
+		for (size_t h = 0; h < ARRAY_LEN(way17) && cases[i].reported; h++) {
+			uint16_t port = (uint16_t)way17[h][1];
+
+			records_put_port(&r, way17[h][0], records_port_row(port, 80, 119, PACKETS, PACKETS, 1));
+			case_flow(&r, way17[h][0], port,
+				  (uint16_t)(h == 0   ? 1
+					     : h == 1 ? 0
+						      : 2),
+				  F17, 80, 119, PACKETS, PACKETS);
+		}
+		records_end(&r, REC_END_COMPLETE, 120 * MS);
+		v = case_diagnose(&r);
+		records_fini(&r);
+		delay = case_find(v, FINDING_PATH_DELAY, "2:3", NULL);
+		assert_non_null(delay);
+		assert_int_equal(delay->nsteps, cases[i].steps);
+		verdict_destroy(v);
+	}
+}
+
+/*
+ * A step some of whose packets were in time: nobody knows when the others were not. Others in time clear what they crossed
+ * if they did for most of its time, one after the other.
+ */
+static void
+test_who_was_in_time_most_of_the_time_clears_links(void **state)
+{
+	static const struct seen at_times = { .min_us = 10, .mean_us = 31, .depth = 7, .ports = 3 };
+	static const struct seen in_time = { .min_us = 10, .mean_us = 11 };
+
+	for (uint32_t second = 0; second < 2; second++) {
+		const struct finding *delay;
+		struct records r;
+		struct verdict *v;
+
+		put_both(&r, &at_times, &in_time, 0, 45 * MS);
+		if (second)
+			put_next(&r, H15, 45 * MS, 79 * MS, &in_time);
+		v = case_conclude(&r, REC_END_COMPLETE);
+		delay = case_find(v, FINDING_PATH_DELAY, "17->18/10000>10000", NULL);
+		assert_non_null(delay);
+		assert_int_equal(case_has_port(v, delay, "2:3"), !second);
+		assert_int_equal(delay->nports, second ? 6 : 8);
+		verdict_destroy(v);
+	}
 }
 
 /* The other one is in time: what it crossed meanwhile is not at fault; what it crossed before and after may be. */
@@ -686,6 +813,7 @@ UNIT_TEST(cause_delay)
 		cmocka_unit_test(test_class_0_may_be_served_first),
 		cmocka_unit_test(test_delay_slows_the_sender),
 		cmocka_unit_test(test_delay_beside_a_full_queue),
+		cmocka_unit_test(test_delay_beside_lossy_data),
 		cmocka_unit_test(test_delay_beside_a_hole),
 		cmocka_unit_test(test_delay_of_a_slow_nic),
 		cmocka_unit_test(test_delay_beside_others),
@@ -694,6 +822,8 @@ UNIT_TEST(cause_delay)
 		cmocka_unit_test(test_packets_across_epochs),
 		cmocka_unit_test(test_a_packet_that_no_row_has),
 		cmocka_unit_test(test_what_all_have_in_common),
+		cmocka_unit_test(test_the_step_after_was_late_in_part),
+		cmocka_unit_test(test_who_was_in_time_most_of_the_time_clears_links),
 		cmocka_unit_test(test_who_was_in_time_clears_links),
 		cmocka_unit_test(test_all_links_left_are_of_a_switch),
 		cmocka_unit_test(test_the_last_ack_distinguishes_directions),

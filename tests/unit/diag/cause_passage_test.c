@@ -657,6 +657,61 @@ test_polling_packets_vanish(void **state)
 	expect(case_conclude(&r, REC_END_STALL), FINDING_BLACKHOLE, "6:1", "2:3");
 }
 
+/* A step that sent again, and whose polling packets leave this port and are not seen again. */
+static void
+put_vanishing(struct records *r, uint32_t host, uint64_t start_ps, uint64_t end_ps, uint32_t node, uint16_t out_port)
+{
+	struct rec_step step = {
+		.rank = r->rank_of[host], .step = 1, WAITED_NONE, .start_ps = start_ps, .end_ps = end_ps, .retransmits = 40
+	};
+
+	RECORDS_PUT(r, step, REC_STEP, host, end_ps);
+	for (uint32_t n = 1; n <= 2; n++) {
+		struct rec_poll poll = { .hdr.event = 10 * host + n,
+					 .victim = host == H17 ? F17 : F15,
+					 .in_port = 1,
+					 .out_port = out_port,
+					 .flags = 1 };
+
+		RECORDS_PUT(r, poll, REC_POLL, node, start_ps + 5 * n * MS);
+	}
+}
+
+/* A switch that swallows what enters by two ports is one cause, named by the port that shows most; at two times, two. */
+static void
+test_a_hole_that_two_ports_lead_to(void **state)
+{
+	static const uint32_t way15[][2] = { { H15, 0 }, { SW1, 2 }, { SW6, 0 }, { SW2, 0 } };
+	static const struct {
+		uint64_t end17_ps, from15_ps, end15_ps; /* 17's step begins at 40 ms */
+		bool one;
+		const char *root; /* of the longer */
+	} cases[] = { { 80 * MS, 40 * MS, 75 * MS, true, "6:1" },
+		      { 75 * MS, 40 * MS, 80 * MS, true, "6:3" },
+		      { 80 * MS, 40 * MS, 80 * MS, true, "6:1" },
+		      { 80 * MS, 0, 39 * MS, false, "6:1" } };
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const struct finding *hole;
+		uint32_t holes = 0;
+		struct records r;
+		struct verdict *v;
+
+		case_fabric(&r);
+		records_route(&r, F15, way15, 4);
+		put_vanishing(&r, H17, 40 * MS, cases[i].end17_ps, SW2, 2);
+		put_vanishing(&r, H15, cases[i].from15_ps, cases[i].end15_ps, SW1, 2);
+		v = case_conclude(&r, REC_END_COMPLETE);
+		hole = case_find(v, FINDING_BLACKHOLE, cases[i].root, NULL);
+		for (uint32_t f = 0; f < v->nfindings; f++)
+			holes += v->findings[f].type == FINDING_BLACKHOLE;
+		if (hole == NULL || holes != (cases[i].one ? 1 : 2))
+			fail_msg("case %zu: %s", i, case_reason(v));
+		assert_int_equal(hole->nsteps, cases[i].one ? 2 : 1);
+		verdict_destroy(v);
+	}
+}
+
 /* What comes in damaged is dropped and counted, polling packets too: nobody swallowed them. */
 static void
 test_damage_takes_polling_packets_too(void **state)
@@ -775,6 +830,7 @@ UNIT_TEST(cause_passage)
 		cmocka_unit_test(test_time_alone_shows_no_loss),
 		cmocka_unit_test(test_a_full_queue_is_no_blackhole),
 		cmocka_unit_test(test_polling_packets_vanish),
+		cmocka_unit_test(test_a_hole_that_two_ports_lead_to),
 		cmocka_unit_test(test_damage_takes_polling_packets_too),
 		cmocka_unit_test(test_what_the_link_lost_shows_who_swallows),
 		cmocka_unit_test(test_silent_blackhole_on_the_acks_path),

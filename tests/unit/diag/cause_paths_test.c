@@ -197,6 +197,101 @@ test_link_rate_on_one_of_many_paths(void **state)
 	}
 }
 
+/*
+ * Three tiers: edges L and R with a and c, above them P, Q and U, V, and above those M and N. X with d is below P and Q as
+ * well, and W with b below N. a->c is sprayed over P and Q at L, and over M and N above: four paths.
+ */
+enum { CL, CR, CP, CQ, CU, CV, CM, CN, CW, CX, CA, CC, CB, CD, CNODES };
+
+static void
+put_clos(struct records *r)
+{
+	static const char *const names[] = { "L", "R", "P", "Q", "U", "V", "M", "N", "W", "X", "a", "c", "b", "d" };
+	static const uint16_t ports[CNODES] = { 3, 3, 4, 4, 3, 3, 4, 5, 2, 3, 1, 1, 1, 1 };
+	struct rec_ecmp up = { .set = HASHED, .sprayed = 1, .ports = { 6 } }, above = up; /* a switch's ports 2 and 3 */
+	struct rec_tuple flow = records_tuple(CA, CC, 10000);
+
+	records_init(r);
+	records_run(r);
+	for (uint32_t n = 0; n < CNODES; n++)
+		records_node(r, n, names[n], n >= CA, ports[n]);
+	records_link(r, CL, 0, false, CA, 0, true);
+	records_link(r, CR, 0, false, CC, 0, true);
+	for (uint16_t k = 0; k < 2; k++) {
+		records_link(r, CL, 1 + k, false, CP + k, 0, false);
+		records_link(r, CR, 1 + k, false, CU + k, 0, false);
+		records_link(r, CP + k, 1, false, CM, k, false);
+		records_link(r, CP + k, 2, false, CN, k, false);
+		records_link(r, CU + k, 1, false, CM, 2 + k, false);
+		records_link(r, CU + k, 2, false, CN, 2 + k, false);
+	}
+	records_link(r, CN, 4, false, CW, 0, false);
+	records_link(r, CW, 1, false, CB, 0, true);
+	records_link(r, CX, 0, false, CP, 3, false);
+	records_link(r, CX, 1, false, CQ, 3, false);
+	records_link(r, CX, 2, false, CD, 0, true);
+	records_collective(r, 2, 1);
+	records_schedule(r, 0, 1, CA, CC, REC_NONE, EXPECT);
+	records_schedule(r, 1, 1, CC, CA, REC_NONE, EXPECT);
+	above.set++;
+	RECORDS_PUT(r, up, REC_ECMP, CL, 0);
+	RECORDS_PUT(r, above, REC_ECMP, CP, 0);
+	put_route(r, flow, 0, CA, 0, REC_NO_ECMP);
+	put_route(r, flow, 1, CL, 1, HASHED);
+	put_route(r, flow, 2, CP, 1, HASHED + 1);
+	put_route(r, flow, 3, CM, 2, REC_NO_ECMP);
+	put_route(r, flow, 4, CU, 0, REC_NO_ECMP);
+	put_route(r, flow, 5, CR, 0, REC_NO_ECMP);
+	records_step(r, 1, CA, REC_NONE, 0, 80 * MS);
+}
+
+/* Half of the packets cross a cable next to an edge of the flow, a quarter one in the middle, and none one elsewhere. */
+static void
+test_link_rate_between_three_tiers(void **state)
+{
+	static const struct {
+		uint32_t node;
+		uint16_t port;
+		uint64_t rate_gbps;
+		uint32_t other; /* the cable's other end reports it, too */
+		uint16_t other_port;
+		const char *root; /* NULL: the step does not cross it, or not with enough of its data */
+	} cases[] = {
+		{ CL, 2, 40, CNODES, 0, "L:3" }, { CL, 2, 50, CNODES, 0, NULL }, /* half of it at half the rate */
+		{ CQ, 2, 20, CNODES, 0, "Q:3" }, { CQ, 2, 25, CNODES, 0, NULL }, /* a quarter, at a quarter */
+		{ CN, 1, 20, CNODES, 0, "N:2" },                                 /* the same by the other end */
+		{ CN, 1, 20, CQ, 2, "Q:3" },     { CN, 3, 20, CNODES, 0, "N:4" }, { CV, 0, 40, CNODES, 0, "V:1" },
+		{ CR, 0, 40, CNODES, 0, "R:1" }, /* to the host: all of it */
+		{ CN, 4, 10, CNODES, 0, NULL },  { CW, 0, 10, CNODES, 0, NULL },  { CX, 0, 10, CNODES, 0, NULL },
+		{ CP, 3, 10, CNODES, 0, NULL },  { CB, 0, 10, CNODES, 0, NULL },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct rec_link_rate low = { .port = cases[i].port, .rate_bps = cases[i].rate_gbps * 1000000000 };
+		const struct finding *found = NULL;
+		struct records r;
+		struct verdict *v;
+
+		put_clos(&r);
+		RECORDS_PUT(&r, low, REC_LINK_RATE, cases[i].node, 0);
+		low.port = cases[i].other_port;
+		if (cases[i].other < CNODES)
+			RECORDS_PUT(&r, low, REC_LINK_RATE, cases[i].other, 0);
+		v = case_conclude(&r, REC_END_COMPLETE);
+		for (uint32_t f = 0; f < v->nfindings; f++) {
+			if (v->findings[f].type != FINDING_LINK_RATE)
+				continue;
+			assert_null(found);
+			found = &v->findings[f];
+		}
+		if ((found != NULL) != (cases[i].root != NULL))
+			fail_msg("case %zu: %s", i, case_reason(v));
+		if (found != NULL)
+			assert_string_equal(found->root, cases[i].root);
+		verdict_destroy(v);
+	}
+}
+
 /* a->c sent 40 packets again. What of them the receiver, who takes any order, had not had before stands for lost ones. */
 static void
 test_sprayed_packets_are_lost_somewhere(void **state)
@@ -695,6 +790,7 @@ UNIT_TEST(cause_paths)
 		cmocka_unit_test(test_imbalance),
 		cmocka_unit_test(test_no_imbalance_where_packets_are_sprayed),
 		cmocka_unit_test(test_link_rate_on_one_of_many_paths),
+		cmocka_unit_test(test_link_rate_between_three_tiers),
 		cmocka_unit_test(test_sprayed_packets_are_lost_somewhere),
 		cmocka_unit_test(test_sprayed_packets_are_lost_behind_one_link),
 		cmocka_unit_test(test_sprayed_packets_are_lost_downwards),

@@ -598,6 +598,66 @@ test_loss_without_counter(void **state)
 	records_fini(&r);
 }
 
+/*
+ * 6:2 found its queue full, and 15->18 was there with 17->18: it filled the queue if it had a part of it. Whether the class
+ * has PFC anywhere decides what lacks it; of packets of another class than 17->18's nothing is said.
+ */
+static void
+test_a_full_queue_and_who_filled_it(void **state)
+{
+	const struct {
+		uint64_t others;
+		uint32_t prio; /* of 17->18 */
+		struct rec_tuple last;
+		bool filled;
+		const char *lacks;
+	} cases[] = {
+		{ 69000, 0, F17, true, "no switch reports PFC" },
+		{ 69000, 0, BF1, true, "no switch reports PFC" },
+		{ 9000, 0, F17, false, "no switch reports PFC" },
+		{ 0, 3, F17, false, "are in one without it there" },
+		{ 0, 3, BF2, false, NULL },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct rec_step step = { .step = 1, WAITED_NONE, .end_ps = 80 * MS, .retransmits = 40 };
+		struct rec_drop_row drop = { .last = cases[i].last,
+					     .port = 1,
+					     .reason = REC_DROP_QUEUE_FULL,
+					     .packets = 40,
+					     .first_ps = 41 * MS,
+					     .last_ps = 79 * MS };
+		struct rec_port_row lossless = records_port_row(2, 0, 79, 300000, 0, 1);
+		const struct finding *full, *lacks;
+		struct records r;
+		struct verdict *v;
+
+		lossless.prio = 3;
+		case_fabric(&r);
+		records_class(&r, cases[i].prio);
+		step.rank = r.rank_of[H17];
+		RECORDS_PUT(&r, step, REC_STEP, H17, 80 * MS);
+		if (cases[i].others != 0)
+			case_contention(&r, SW6, 1, 0, 79, 60, F17, 300000, BF1, cases[i].others);
+		if (cases[i].prio != 0)
+			records_put_port(&r, SW2, lossless);
+		RECORDS_PUT(&r, drop, REC_DROP_ROW, SW6, 80 * MS);
+		v = case_conclude(&r, REC_END_COMPLETE);
+		full = case_find(v, FINDING_TAIL_DROP, "6:2", NULL);
+		lacks = case_find(v, FINDING_NO_PFC, "6:2", NULL);
+		if (full == NULL || (lacks != NULL) != (cases[i].lacks != NULL))
+			fail_msg("case %zu: %s", i, case_reason(v));
+		assert_int_equal(full->nflows != 0 && strcmp(v->run.flows[full->flows[0]].name, "15->18/77>77") == 0,
+				 cases[i].filled);
+		assert_int_equal(strstr(case_evidence(v, full), "15->18/77>77 filled it") != NULL, cases[i].filled);
+		if (lacks != NULL) {
+			assert_int_equal(lacks->evidence.count, 40);
+			assert_non_null(strstr(case_evidence(v, lacks), cases[i].lacks));
+		}
+		verdict_destroy(v);
+	}
+}
+
 UNIT_TEST(cause)
 {
 	const struct CMUnitTest tests[] = {
@@ -617,6 +677,7 @@ UNIT_TEST(cause)
 		cmocka_unit_test(test_loop),
 		cmocka_unit_test(test_loop_in_rows),
 		cmocka_unit_test(test_loss_without_counter),
+		cmocka_unit_test(test_a_full_queue_and_who_filled_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
