@@ -417,6 +417,64 @@ without_a_choice_nothing_collides(void **state)
 	}
 }
 
+/* From a host of leaf 1 to one of leaf 0 by spine 0. */
+static void
+put_path_back(struct records *r, uint32_t src, uint32_t dst)
+{
+	struct rec_tuple tuple = records_tuple(HOST(src), HOST(dst), 10000);
+	struct rec_traced traced = { .tuple = tuple, .set_low = 1, .reported_ps = PS_PER_MS / 4, .messages = 1 };
+
+	put_hop(r, tuple, 1, 1, UPLINKS, 0, (uint16_t)(src - 2), 2);
+	put_hop(r, tuple, 2, 2, 1, 0, 1, 0);
+	put_hop(r, tuple, 0, 3, UINT64_C(1) << dst, 0, 2, (uint16_t)dst);
+	RECORDS_PUT(r, traced, REC_TRACED, HOST(src), PS_PER_MS / 2);
+}
+
+/*
+ * Two collide at each leaf. If the steps of both leaves end together, neither link costs the job time while the other is
+ * left: the first by its number stands for both. If those of one end earlier, the other's link costs the rest by itself.
+ */
+static void
+links_that_cost_only_together_have_one_finding(void **state)
+{
+	static const struct {
+		uint64_t back_ps;
+		double alone_ms, all_ms; /* lost by the first link, and by both */
+	} cases[] = { { 2 * ALONE_PS, 0, LOST_MS }, { 3 * ALONE_PS / 2, 14.4, LOST_MS } };
+
+	for (uint32_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const struct flowtracer *own;
+		const struct finding *found;
+		char evidence[FACTS_EVIDENCE];
+		struct records r;
+		struct verdict *v;
+
+		put_network(&r, 1);
+		records_collective(&r, 4, 1);
+		for (uint32_t h = 0; h < 4; h++)
+			records_schedule(&r, h, 1, HOST(h), HOST((h + 2) % 4), REC_NONE, ALONE_PS);
+		put_path_back(&r, 2, 0);
+		put_path_back(&r, 3, 1);
+		put_path(&r, 0, 2, 0);
+		put_path(&r, 1, 3, 0);
+		for (uint32_t h = 0; h < 4; h++)
+			records_step(&r, 1, HOST(h), REC_NONE, 0, h < 2 ? 2 * ALONE_PS : cases[i].back_ps);
+		v = diagnose(&r, 4, 4, 2 * ALONE_PS);
+		own = own_of(v);
+		assert_int_equal(own->ncollisions, 2);
+		assert_string_equal(v->run.ports[own->collisions[0].port].name, "l0:3");
+		assert_string_equal(v->run.ports[own->collisions[1].port].name, "l1:3");
+		assert_float_equal(own->collisions[0].cost_ps / 1e9, cases[i].alone_ms, 0.01);
+		assert_float_equal(own->collisions[1].cost_ps, 0, 1);
+		assert_float_equal(own->cost_ps / 1e9, cases[i].all_ms, 0.01);
+		found = find(v, "path-imbalance", "l0:3");
+		assert_non_null(found);
+		assert_null(find(v, "path-imbalance", "l1:3"));
+		assert_int_equal(strstr(facts_evidence(v, found, evidence), "shared further links") != NULL, i == 0);
+		verdict_destroy(v);
+	}
+}
+
 /* A flow that is of no step counts as long as it had sent anything; one that nobody traced is not there. */
 static void
 flows_without_tuple_collide_too(void **state)
@@ -596,6 +654,7 @@ UNIT_TEST(flowtracer)
 		cmocka_unit_test(without_a_choice_nothing_collides),
 		cmocka_unit_test(flows_without_tuple_collide_too),
 		cmocka_unit_test(what_waits_is_earlier_too),
+		cmocka_unit_test(links_that_cost_only_together_have_one_finding),
 		cmocka_unit_test(rounds_add_up),
 		cmocka_unit_test(reports_hold_it),
 	};

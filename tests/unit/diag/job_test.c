@@ -111,19 +111,25 @@ report(struct records *r, uint32_t index, uint32_t waited, uint64_t start_ps, ui
 }
 
 /* All in time, but for rank 1: it computes until then, and begins to compute again then. */
+static void
+report_all(struct records *r, uint64_t computed_ps, uint64_t again_ps)
+{
+	report(r, F0_COMPUTE, 0, 0, 10 * MS);
+	report(r, F0_SEND, F0_COMPUTE, 10 * MS, 20 * MS);
+	report(r, F0_SEND_TOO, F0_COMPUTE, 10 * MS, 20 * MS);
+	report(r, F1_COMPUTE, 0, 0, computed_ps);
+	report(r, F1_AFTER, computed_ps > 20 * MS ? F1_COMPUTE : F0_SEND_TOO, again_ps, again_ps + 10 * MS);
+	report(r, G0, F0_SEND_TOO, 20 * MS, 30 * MS);
+	report(r, G1, F1_AFTER, again_ps + 10 * MS, again_ps + 20 * MS);
+}
+
 static struct verdict *
 diagnose_usual(uint32_t usual_ns, uint64_t computed_ps, uint64_t again_ps)
 {
 	struct records r;
 
 	describe(&r, usual_ns);
-	report(&r, F0_COMPUTE, 0, 0, 10 * MS);
-	report(&r, F0_SEND, F0_COMPUTE, 10 * MS, 20 * MS);
-	report(&r, F0_SEND_TOO, F0_COMPUTE, 10 * MS, 20 * MS);
-	report(&r, F1_COMPUTE, 0, 0, computed_ps);
-	report(&r, F1_AFTER, computed_ps > 20 * MS ? F1_COMPUTE : F0_SEND_TOO, again_ps, again_ps + 10 * MS);
-	report(&r, G0, F0_SEND_TOO, 20 * MS, 30 * MS);
-	report(&r, G1, F1_AFTER, again_ps + 10 * MS, again_ps + 20 * MS);
+	report_all(&r, computed_ps, again_ps);
 	return case_conclude(&r, REC_END_COMPLETE);
 }
 
@@ -201,6 +207,29 @@ long_computation_is_a_slow_host(void **state)
 	assert_int_equal(slow->start_ps, 0);
 	assert_int_equal(slow->end_ps, 30 * MS);
 	assert_false(v->run.steps[F1_COMPUTE].slow);
+	verdict_destroy(v);
+}
+
+/* Where all are complete, the first sentence is of the iteration that is worst, and not of one of its collectives. */
+static void
+an_iteration_of_several_has_one_headline(void **state)
+{
+	char headline[FACTS_REASON];
+	struct facts facts;
+	struct verdict *v;
+	struct records r;
+
+	describe(&r, 0);
+	for (uint32_t step = 1; step <= 2; step++) {
+		records_step(&r, step, H15, step == 1 ? REC_NONE : H17, (step - 1) * EXPECT, step * EXPECT);
+		records_step(&r, step, H17, step == 1 ? REC_NONE : H15, (step - 1) * EXPECT, step * EXPECT);
+	}
+	report_all(&r, 30 * MS, 30 * MS);
+	v = case_conclude(&r, REC_END_COMPLETE);
+	facts = facts_of(v);
+	assert_string_equal(facts_headline(&facts, headline, sizeof(headline)),
+			    "Iteration 0 of job train, 2 collectives over 2 ranks, took 50.000 ms; it lost 10.000 ms of "
+			    "that, most in forward.");
 	verdict_destroy(v);
 }
 
@@ -395,6 +424,7 @@ UNIT_TEST(job)
 		cmocka_unit_test(dependencies_are_joined),
 		cmocka_unit_test(one_graph_for_an_iteration),
 		cmocka_unit_test(long_computation_is_a_slow_host),
+		cmocka_unit_test(an_iteration_of_several_has_one_headline),
 		cmocka_unit_test(usual_variation_is_no_slow_host),
 		cmocka_unit_test(late_start_is_later_than_all_dependencies),
 		cmocka_unit_test(followers_are_late_against_their_own_part),

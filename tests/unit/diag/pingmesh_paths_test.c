@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* R-Pingmesh's analyzer: by which ways a probe may have gone, of a tuple whose way goes to and fro. */
+/*
+ * R-Pingmesh's analyzer: by which ways a probe may have gone, of a tuple whose way goes to and fro; which observations
+ * are of one place.
+ */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "common/array.h"
 #include "common/units.h"
-#include "diag/pingmesh/net.h"
+#include "diag/pingmesh/judge.h"
+#include "tests/unit/alloc.h"
 #include "tests/unit/unit.h"
 
 #define S PS_PER_S
@@ -82,11 +88,108 @@ torn_traceroutes_show_spraying(void **state)
 	assert_false(net_is_sprayed(&sprayed));
 }
 
+/* Of the network 0 - 1 - 2: a switch of which a link loses, in some period, and a link, in another. */
+static const struct pingmesh_problem of_switch = { .kind = PINGMESH_PROBLEM_SWITCH,
+						   .node = 1,
+						   .unsure = true,
+						   .or_node = RUN_NONE,
+						   .probes = 100,
+						   .bad = 10,
+						   .confidence = 0.5 };
+static const struct pingmesh_problem of_link = { .kind = PINGMESH_PROBLEM_SWITCH,
+						 .node = RUN_NONE,
+						 .ports = { 0 },
+						 .nports = 1,
+						 .alike = 1,
+						 .or_node = RUN_NONE,
+						 .probes = 30,
+						 .bad = 20,
+						 .confidence = 0.9 };
+
+/* @param later  periods between them  @return how many problems the two are; the first of them */
+static uint32_t
+observe(const struct pingmesh_problem *first, const struct pingmesh_problem *second, uint32_t later,
+	struct pingmesh_problem *made)
+{
+	struct run_port ports[4] = { { .node = 0, .peer_node = 1, .peer_port = 1 },
+				     { .node = 1, .peer_node = 0, .peer_port = 0 },
+				     { .node = 1, .peer_node = 2, .peer_port = 3 },
+				     { .node = 2, .peer_node = 1, .peer_port = 2 } };
+	struct run run = { .ports = ports, .nports = 4, .end_ps = 1000 * S };
+	struct pingmesh own = { 0 };
+	struct err err = { 0 };
+	struct judging j = { .run = &run, .own = &own, .err = &err, .net.config.period_ps = 20 * S };
+	uint32_t count;
+
+	alloc_refuse(1);
+	assert_int_equal(problem_add(&j, first), -ENOMEM);
+	assert_true(alloc_was_refused());
+	assert_string_equal(err.text, "out of memory for problems");
+	assert_int_equal(problem_add(&j, first), 0);
+	j.period += later;
+	assert_int_equal(problem_add(&j, second), 0);
+	*made = own.problems[0];
+	count = own.nproblems;
+	free(own.problems);
+	return count;
+}
+
+/* Whichever is seen first: the place is the link, and its probes count. */
+static void
+a_switch_and_its_link_are_one_place(void **state)
+{
+	(void)state;
+	for (int first = 0; first < 2; first++) {
+		struct pingmesh_problem made;
+
+		assert_int_equal(observe(first ? &of_link : &of_switch, first ? &of_switch : &of_link, 1, &made), 1);
+		assert_int_equal(made.node, RUN_NONE);
+		assert_int_equal(made.nports, 1);
+		assert_int_equal(made.ports[0], 0);
+		assert_int_equal(made.periods, 2);
+		assert_int_equal(made.probes, 30);
+		assert_int_equal(made.bad, 20);
+		assert_false(made.unsure);
+		assert_float_equal(made.confidence, 0.9, 1e-9);
+	}
+}
+
+/* The same link by its other end, or a switch again, is one place; what is not known to be the same is two. */
+static void
+other_places_are_others(void **state)
+{
+	struct pingmesh_problem made, back = of_link, far = of_switch, alike = of_link, kind = of_link, sure = of_switch;
+
+	(void)state;
+	back.ports[0] = 1;
+	assert_int_equal(observe(&of_link, &back, 1, &made), 1);
+	assert_true(made.both);
+	assert_int_equal(made.probes, 60);
+	assert_int_equal(observe(&of_switch, &of_switch, 1, &made), 1);
+	assert_int_equal(made.probes, 200);
+	far.node = 2;
+	alike.alike = 2;
+	kind.kind = PINGMESH_PROBLEM_RNIC;
+	sure.unsure = false;
+	for (int first = 0; first < 2; first++) {
+		const struct pingmesh_problem *const others[][2] = {
+			{ &far, &of_link }, { &of_switch, &alike }, { &of_switch, &kind }, { &sure, &of_link }
+		};
+
+		for (size_t i = 0; i < ARRAY_LEN(others); i++)
+			assert_int_equal(observe(others[i][first], others[i][1 - first], 1, &made), 2);
+	}
+	assert_int_equal(observe(&of_switch, &of_link, JUDGE_RNIC_PERIODS, &made), 1);
+	assert_int_equal(observe(&of_switch, &of_link, JUDGE_RNIC_PERIODS + 1, &made), 2); /* too long ago */
+}
+
 UNIT_TEST(pingmesh_paths)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(torn_traceroutes_show_spraying),
 		cmocka_unit_test(a_lost_probe_may_have_gone_by_any_path_of_late),
+		cmocka_unit_test(a_switch_and_its_link_are_one_place),
+		cmocka_unit_test(other_places_are_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

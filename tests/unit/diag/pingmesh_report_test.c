@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What reports say of R-Pingmesh's problems and of both networks' SLAs. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +10,7 @@
 #include <jansson.h>
 #include <cmocka.h>
 
+#include "common/array.h"
 #include "diag/registry.h"
 #include "diag/report/facts.h"
 #include "diag/report/json.h"
@@ -19,8 +21,8 @@
 #define S PS_PER_S
 
 /* A link of a service's way that slows it, an RNIC that nobody uses, a restart, and an overloaded CPU. */
-static struct verdict *
-make(void)
+static void
+make_rig(struct rig *made)
 {
 	struct rig rig;
 
@@ -35,6 +37,15 @@ make(void)
 	rig.nic_loss[4] = 0.5;
 	rig.hosts[1].restart_ps = 21 * S;
 	rig.hosts[7] = (struct rig_host){ .slow_ps = 20 * S, .fast_ps = 40 * S, .delay_ps = 400 * PS_PER_MS };
+	*made = rig;
+}
+
+static struct verdict *
+make(void)
+{
+	struct rig rig;
+
+	make_rig(&rig);
 	return rig_diagnose(&rig);
 }
 
@@ -195,6 +206,47 @@ the_word_is_not_its_own(void **state)
 	verdict_destroy(v);
 }
 
+/* An option's value is checked, and what it says holds instead of the default or of the record. */
+static void
+options_are_checked_and_used(void **state)
+{
+	static const char *const wrong[] = { "", "ten", "10%", "0", "-5", "nan", "100001", "1e999" };
+	struct pingmesh_options options = { 0 };
+	struct diagnosis asked = { .by = diagnosers, .options = &options };
+	struct verdict *v = NULL;
+	struct err err = { 0 };
+	struct evidence ev;
+	struct rig rig;
+	char *text;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+		err = (struct err){ 0 };
+		assert_int_equal(pingmesh_degradation(&options, wrong[i], &err), -EINVAL);
+		assert_non_null(strstr(err.text, "a percentage above 0"));
+	}
+	err = (struct err){ 0 };
+	assert_int_equal(pingmesh_algorithm(&options, "votes", &err), -EINVAL);
+	assert_non_null(strstr(err.text, "likelihood or paper"));
+	assert_false(options.chosen);
+	assert_int_equal(pingmesh_degradation(&options, "100", &err), 0);
+	assert_int_equal(pingmesh_algorithm(&options, "paper", &err), 0);
+	while (strcmp(asked.by->name, PINGMESH_NAME) != 0)
+		asked.by++;
+	make_rig(&rig); /* an iteration that takes 88 % longer than others; by likelihood */
+	rig_stream(&rig);
+	records_evidence(&rig.r, &ev);
+	assert_int_equal(verdict_build(&ev, &asked, 1, &v, &err), 0);
+	evidence_fini(&ev);
+	records_fini(&rig.r);
+	text = written(write_text, v);
+	assert_int_equal(rig_own(v)->services[0].metric.degraded, 0);
+	assert_null(strstr(text, "P0"));
+	assert_int_equal(rig_own(v)->config.algorithm, REC_PINGMESH_PAPER);
+	free(text);
+	verdict_destroy(v);
+}
+
 UNIT_TEST(pingmesh_report)
 {
 	const struct CMUnitTest tests[] = {
@@ -203,6 +255,7 @@ UNIT_TEST(pingmesh_report)
 		cmocka_unit_test(machines_find_the_metrics_by_their_names),
 		cmocka_unit_test(the_table_has_a_row_a_period_and_network),
 		cmocka_unit_test(the_word_is_not_its_own),
+		cmocka_unit_test(options_are_checked_and_used),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -158,16 +158,14 @@ test_clean(void **state)
 
 /* Silence means nothing where telemetry was lost. */
 static void
-test_storm_unknown(void **state)
+storm_unknown(struct rec_gap *gaps, uint32_t count)
 {
-	struct rec_gap gap = {
-		.kind = REC_PORT_ROW, .dropped = 5, .dropped_bytes = 800, .from_ps = 10 * MS, .to_ps = 30 * MS
-	};
 	struct records r;
 	struct verdict *v;
 
 	case_stormy(&r);
-	RECORDS_PUT(&r, gap, REC_GAP, REC_NONE, 30 * MS);
+	for (uint32_t i = 0; i < count; i++)
+		RECORDS_PUT(&r, gaps[i], REC_GAP, REC_NONE, gaps[i].to_ps);
 	records_end(&r, REC_END_STALL, 80 * MS);
 	((struct rec_end *)(r.data + r.used_bytes - sizeof(struct rec_end)))->dropped_records = 5;
 	((struct rec_end *)(r.data + r.used_bytes - sizeof(struct rec_end)))->offered_records += 5;
@@ -183,6 +181,28 @@ test_storm_unknown(void **state)
 	assert_float_equal((float)v->run.steps[3].completeness, 1.0f, 1e-6f);
 	verdict_destroy(v);
 	records_fini(&r);
+}
+
+/* Lost over a time, in one moment, or in several. */
+static void
+test_storm_unknown(void **state)
+{
+	struct rec_gap long_one = {
+		.kind = REC_PORT_ROW, .dropped = 5, .dropped_bytes = 800, .from_ps = 10 * MS, .to_ps = 30 * MS
+	};
+	struct rec_gap moment = long_one, several[3];
+
+	(void)state;
+	storm_unknown(&long_one, 1);
+	moment.from_ps = moment.to_ps;
+	storm_unknown(&moment, 1);
+	for (uint32_t i = 0; i < 3; i++)
+		several[i] = (struct rec_gap){ .kind = REC_PORT_ROW,
+					       .dropped = i == 0 ? 3 : 1,
+					       .dropped_bytes = i == 0 ? 480 : 160,
+					       .from_ps = (30 + 10 * i) * MS,
+					       .to_ps = (30 + 10 * i) * MS };
+	storm_unknown(several, 3);
 }
 
 static void
