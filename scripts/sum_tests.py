@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """sum_tests.py BROKEN LOG...: adds meson's test logs up, one log a build. First skipped tests, why, and in which builds; then
 those that no build covered, by subject; then those left to scripts/test --long; then those that took longest, and what all
-took, by build; then failed ones, by name, and last "N passed, N failed, N skipped": what is read of a long log is its end.
+took, by build; then failed ones, by name, and last "N passed, N failed, N skipped": of a long log people see the end.
 BROKEN counts steps that failed before any test could; each is a failure. Exit 1 if anything failed or nothing ran.
 sum_tests.py --cases LOG: one line for each case within the tests of a log."""
 import argparse
