@@ -5,6 +5,7 @@ import importlib.machinery
 import importlib.util
 import json
 import os
+import re
 
 from harness import ROCELAB, SOURCE, check, command, scratch
 
@@ -63,4 +64,7 @@ page = tables.PAGE.read_text(encoding="utf-8")
 for rows in victim, permutation, links:
     for row in rows.values():
         check(tables.identity(row) in page, f"docs/hardware.md: {row['text']}", "scripts/hardware-tables DIR writes it anew")
+again = re.compile(r"Packets that senders sent again: [\d,]+ to [\d,]+ under go-back-N without DCQCN, [\d,]+ to [\d,]+\n"
+                   r"with it, [\d,]+ to [\d,]+ sprayed and repeated selectively\.")
+check(again.search(tables.sent_again(out)) and again.search(page), "and of what is sent again while links fail", tables.sent_again(out))
 check("is no experiment" in study(scratch(), "vitcim", expect=2).stderr, "an unknown experiment is refused")
