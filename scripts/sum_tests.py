@@ -100,8 +100,11 @@ def totals(broken, paths):
     for name in dict.fromkeys(name for name, _ in left_out):
         if name not in ran:
             print(f'not covered: {name}{about(name)}')
+    same = collections.defaultdict(list)     # (builds, what): names
     for (name, what), builds in for_long.items():
-        print(f'left to scripts/test --long: {", ".join(builds)}: {name}: {what}')
+        same[tuple(builds), what].append(name)
+    for (builds, what), names in same.items():
+        print(f'left to scripts/test --long: {", ".join(builds)}: {", ".join(names)}: {what}')
     for path in paths:
         print_times(path.split(os.sep)[-3], tests(path))
     failed += ['failed: a step before any test of it, see above'] * broken

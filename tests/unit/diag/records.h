@@ -71,7 +71,10 @@ void records_report(const struct verdict *v);
 /* @return report.txt on one line, to be freed */
 char *records_text(const struct verdict *v);
 
-/* Whatever a stream holds: it is refused with a reason, or has a verdict whose findings are of the run, and reports. */
+/*
+ * Whatever a stream holds: it is refused with a reason, or has a verdict whose findings are of the run, and reports, whose
+ * JSON a short run parses of some.
+ */
 void records_diagnose_any(const struct records *r);
 
 /*
