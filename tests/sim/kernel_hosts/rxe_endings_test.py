@@ -201,7 +201,9 @@ def frozen_guest(name, end, reason, *args):
     run = live.end(expect=INTERRUPTED if reason == "interrupt" else 0, timeout=STALL_LIMIT_S)
     soon(live, name)
     check(run.run["end_reason"] == reason, f"{name}: ends by {reason}", run.run["end_reason"])
-    check("no answer at the end of the run: h2;" in run.stderr, f"{name}: named", run.stderr)
+    # guests of a machine that is very busy may be late, too
+    silent = re.search("no answer at the end of the run: ([^;]*);", run.stderr)
+    check(silent is not None and "h2" in silent[1].split(", "), f"{name}: named", run.stderr)
     check("host h2 no longer answered" in " ".join(run.report.split()), f"{name}: the report names it", run.report)
     invariants(run, name)
     diagnosed_again(run, name)
