@@ -658,6 +658,57 @@ test_a_full_queue_and_who_filled_it(void **state)
 	}
 }
 
+/*
+ * A switch counts what has no route at one port that would lead on, be it on 17->18's path or not: if the last packet has a
+ * host in common with 17->18, that had no route there either.
+ */
+static void
+test_no_route_of_the_same_host(void **state)
+{
+	const struct {
+		uint32_t node;
+		struct rec_tuple last;
+		bool sent_again, found;
+	} cases[] = {
+		{ SW6, BF1, true, true },                         /* to 18, too */
+		{ SW6, records_tuple(H17, H19, 8), true, true },  /* from 17, too */
+		{ SW6, records_tuple(H18, H13, 8), true, true },  /* from 18 */
+		{ SW6, records_tuple(H19, H17, 8), true, true },  /* to 17 */
+		{ SW6, records_tuple(H19, H13, 8), true, false }, /* others' */
+		{ SW1, BF1, true, false },                        /* a switch that 17->18 does not pass */
+		{ SW6, BF1, false, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct rec_step step = {
+			.step = 1, WAITED_NONE, .end_ps = 80 * MS, .retransmits = cases[i].sent_again ? 40 : 0
+		};
+		struct rec_drop_row drop = { .last = cases[i].last,
+					     .port = 2, /* of 6: to 1; of 1: to 6 */
+					     .reason = REC_DROP_NO_ROUTE,
+					     .packets = 40,
+					     .first_ps = 41 * MS,
+					     .last_ps = 79 * MS };
+		const struct finding *hole;
+		struct records r;
+		struct verdict *v;
+
+		case_fabric(&r);
+		step.rank = r.rank_of[H17];
+		RECORDS_PUT(&r, step, REC_STEP, H17, 80 * MS);
+		RECORDS_PUT(&r, drop, REC_DROP_ROW, cases[i].node, 80 * MS);
+		v = case_conclude(&r, REC_END_COMPLETE);
+		hole = case_find(v, FINDING_BLACKHOLE, cases[i].node == SW6 ? "6:3" : "1:3", NULL);
+		if ((hole != NULL) != cases[i].found)
+			fail_msg("case %zu: %s", i, case_reason(v));
+		if (hole != NULL)
+			assert_non_null(
+				strstr(case_evidence(v, hole), "6:3 counts 40 packets dropped for want of a route"));
+		verdict_destroy(v);
+	}
+}
+
 UNIT_TEST(cause)
 {
 	const struct CMUnitTest tests[] = {
@@ -678,6 +729,7 @@ UNIT_TEST(cause)
 		cmocka_unit_test(test_loop_in_rows),
 		cmocka_unit_test(test_loss_without_counter),
 		cmocka_unit_test(test_a_full_queue_and_who_filled_it),
+		cmocka_unit_test(test_no_route_of_the_same_host),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

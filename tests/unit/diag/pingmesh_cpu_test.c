@@ -245,6 +245,44 @@ kernels_that_are_a_little_late_hide_no_rnic(void **state)
 	verdict_destroy(v);
 }
 
+/* A CPU that seems overloaded while the machine lets its host's processes wait: as sure as that leaves it. */
+static void
+a_host_that_waits_for_the_machine_is_less_sure(void **state)
+{
+	static const struct {
+		uint64_t from_ps, to_ps, late_ps; /* that its processes waited, as reported; to_ps 0: nothing is */
+		bool measured;
+		double least, most; /* confidence */
+	} cases[] = {
+		{ 0, 0, 0, false, 0.9, 1 },
+		{ 20 * S, 45 * S, 0, true, 0.9, 1 },        /* it had processors */
+		{ 20 * S, 45 * S, 25 * S, true, 0, 0.1 },   /* it had none */
+		{ 20 * S, 45 * S, 0, false, 0.4, 0.6 },     /* nobody knows */
+		{ 50 * S, 60 * S, 10 * S, true, 0.4, 0.6 }, /* of another time */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct verdict *v;
+		struct rig rig;
+
+		rig_init(&rig, 60 * S);
+		rig.software_times = true;
+		rig.hosts[4] = (struct rig_host){ .slow_ps = 20 * S, .fast_ps = 40 * S, .delay_ps = 600 * PS_PER_MS };
+		rig.lateness = (struct rec_lateness){ .kind = REC_LATENESS_HOST,
+						      .lcore = REC_NONE,
+						      .measured = cases[i].measured,
+						      .from_ps = cases[i].from_ps,
+						      .to_ps = cases[i].to_ps,
+						      .late_ps = cases[i].late_ps };
+		v = rig_diagnose(&rig);
+		ASSERT_FINDINGS(v, "cpu-overload h4");
+		if (v->findings[0].confidence < cases[i].least || v->findings[0].confidence > cases[i].most)
+			fail_msg("case %zu: %.3f", i, v->findings[0].confidence);
+		verdict_destroy(v);
+	}
+}
+
 UNIT_TEST(pingmesh_cpu)
 {
 	const struct CMUnitTest tests[] = {
@@ -257,6 +295,7 @@ UNIT_TEST(pingmesh_cpu)
 		cmocka_unit_test(who_probes_a_starved_host_is_not_blamed),
 		cmocka_unit_test(a_bad_rnic_beside_a_starved_host_is_reported),
 		cmocka_unit_test(kernels_that_are_a_little_late_hide_no_rnic),
+		cmocka_unit_test(a_host_that_waits_for_the_machine_is_less_sure),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

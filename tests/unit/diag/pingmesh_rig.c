@@ -505,6 +505,8 @@ rig_stream(struct rig *rig)
 			probe_pair(rig, rig->backwards ? RIG_RNICS - 1 - i : i, rig->backwards ? RIG_RNICS - 1 - k : k);
 	if (rig->gap.dropped != 0)
 		RECORDS_PUT(&rig->r, rig->gap, REC_GAP, REC_NONE, rig->end_ps);
+	if (rig->lateness.to_ps != 0)
+		RECORDS_PUT(&rig->r, rig->lateness, REC_LATENESS, RIG_HOST(4), rig->end_ps);
 	records_end(&rig->r, REC_END_COMPLETE, rig->end_ps);
 }
 

@@ -91,10 +91,11 @@ struct rig {
 	struct rig_receipts receipts[RIG_RNICS][RIG_RNICS][RIG_PORTS];
 	bool retraced; /* paths were others until agents started again and counted their traceroutes anew */
 	uint64_t trace_ps;
-	struct rec_gap gap;  /* of what the exporter dropped; dropped 0: nothing */
-	bool backwards;      /* the records of probes come in the opposite order */
-	uint32_t service[2]; /* hosts whose tuple service tracing probes, if not the same */
-	uint32_t iterations; /* of a job between them, and so long each: */
+	struct rec_gap gap;           /* of what the exporter dropped; dropped 0: nothing */
+	struct rec_lateness lateness; /* of host 4's processes; to_ps 0: none is reported */
+	bool backwards;               /* the records of probes come in the opposite order */
+	uint32_t service[2];          /* hosts whose tuple service tracing probes, if not the same */
+	uint32_t iterations;          /* of a job between them, and so long each: */
 	uint64_t iteration_ps[8];
 	uint64_t step_bytes;   /* of each; 0: 1000 */
 	uint64_t window_bytes; /* of its QPs at most; 0: any */
