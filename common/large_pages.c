@@ -48,9 +48,10 @@ large_pages_reserve(size_t bytes)
 void *
 large_pages_advise(void *array, size_t bytes)
 {
-	uintptr_t small = (uintptr_t)sysconf(_SC_PAGESIZE);
-	uintptr_t begin = ((uintptr_t)array + small - 1) & ~(small - 1), end = ((uintptr_t)array + bytes) & ~(small - 1);
+	uintptr_t small = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)array & ~(small - 1);
+	uintptr_t end = ((uintptr_t)array + bytes + small - 1) & ~(small - 1);
 
+	/* With the page of malloc(3)'s header: realloc(3) moves one mapping, but copies what lies in two. */
 	if (array != NULL && bytes >= LEAST_BYTES)
 		madvise((void *)begin, end - begin, MADV_HUGEPAGE);
 	return array;
