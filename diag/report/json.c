@@ -7,12 +7,177 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/printable.h"
 #include "common/units.h"
 #include "diag/report/facts.h"
 #include "diag/report/flows.h"
 #include "diag/verdict.h"
+
+#define NUMBER_BYTES 21 /* of the longest: a sign and 20 digits */
+#define LIST_BYTES 4096
+
+/* Before a list's text: no string that is UTF-8, as all others are, begins so. */
+#define LIST_MARK '\xff'
+
+/* @return where number, pair or end may be written; NULL: no memory */
+static char *
+list_room(struct value_list *list)
+{
+	size_t cap_bytes = list->cap_bytes != 0 ? 2 * list->cap_bytes : LIST_BYTES;
+	char *text;
+
+	if (list->failed)
+		return NULL;
+	if (list->cap_bytes - list->used_bytes >= 2 * NUMBER_BYTES + 4) /* and "[", two commas, "]" */
+		return list->text + list->used_bytes;
+	text = realloc(list->text, cap_bytes);
+	list->failed = text == NULL;
+	if (text == NULL)
+		return NULL;
+	if (list->cap_bytes == 0) {
+		text[0] = LIST_MARK;
+		text[1] = '[';
+		list->used_bytes = 2;
+	}
+	list->text = text;
+	list->cap_bytes = cap_bytes;
+	return text + list->used_bytes;
+}
+
+/* @return behind it */
+static char *
+put_number(char *to, json_int_t number)
+{
+	uint64_t left = number < 0 ? -(uint64_t)number : (uint64_t)number;
+	char digits[NUMBER_BYTES], *first = digits + sizeof(digits);
+
+	do
+		*--first = (char)('0' + left % 10);
+	while ((left /= 10) != 0);
+	if (number < 0)
+		*--first = '-';
+	return mempcpy(to, first, (size_t)(digits + sizeof(digits) - first));
+}
+
+void
+value_list_number(struct value_list *list, json_int_t number)
+{
+	char *to = list_room(list);
+
+	if (to == NULL)
+		return;
+	to = put_number(to, number);
+	*to++ = ',';
+	list->used_bytes = (size_t)(to - list->text);
+}
+
+void
+value_list_pair(struct value_list *list, json_int_t number, json_int_t times)
+{
+	char *to = list_room(list);
+
+	if (to == NULL)
+		return;
+	*to++ = '[';
+	to = put_number(to, number);
+	*to++ = ',';
+	to = put_number(to, times);
+	*to++ = ']';
+	*to++ = ',';
+	list->used_bytes = (size_t)(to - list->text);
+}
+
+json_t *
+value_list_end(struct value_list *list)
+{
+	char *end = list_room(list);
+	json_t *value = NULL;
+
+	if (end != NULL) {
+		end -= end[-1] == ','; /* which would go before the next one */
+		*end++ = ']';
+		value = json_stringn_nocheck(list->text, (size_t)(end - list->text));
+	}
+	free(list->text);
+	*list = (struct value_list){ 0 };
+	return value;
+}
+
+/* '<' stands in strings alone; escaped, nothing in them can end the script element or open another (HTML, 13.1.2.6). */
+static int
+write_escaped(const char *buffer, size_t size, void *data)
+{
+	FILE *to = data;
+
+	for (const char *end = buffer + size; buffer < end;) {
+		const char *special = memchr(buffer, '<', (size_t)(end - buffer));
+		size_t plain = (size_t)((special != NULL ? special : end) - buffer);
+
+		if (fwrite(buffer, 1, plain, to) != plain || (special != NULL && fputs("\\u003c", to) == EOF))
+			return -1;
+		buffer += plain + (special != NULL);
+	}
+	return 0;
+}
+
+/* A list, or another string or number. */
+static int
+write_leaf(const json_t *value, int digits, FILE *to)
+{
+	const char *text = json_string_value(value);
+	size_t bytes = json_string_length(value);
+
+	if (bytes == 0 || text[0] != LIST_MARK)
+		return json_dump_callback(value, write_escaped, to,
+					  JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(digits));
+	return fwrite(text + 1, 1, bytes - 1, to) == bytes - 1 ? 0 : -1;
+}
+
+static int
+write_key(const char *key, FILE *to)
+{
+	json_t *string = json_string(key);
+	int rc = string != NULL ? write_leaf(string, 0, to) : -1;
+
+	json_decref(string);
+	return rc;
+}
+
+int
+json_write_page(json_t *root, int digits, FILE *to)
+{
+	char number[NUMBER_BYTES], before;
+	json_t *item;
+	const char *key;
+	size_t i;
+	int rc = 0;
+
+	if (json_is_integer(root)) {
+		size_t bytes = (size_t)(put_number(number, json_integer_value(root)) - number);
+
+		return fwrite(number, 1, bytes, to) == bytes ? 0 : -1;
+	}
+	if (json_is_array(root)) {
+		before = '[';
+		json_array_foreach(root, i, item) {
+			rc |= fputc(before, to) == EOF ? -1 : json_write_page(item, digits, to);
+			before = ',';
+		}
+		return (before == '[' && fputc('[', to) == EOF) || fputc(']', to) == EOF ? -1 : rc;
+	}
+	if (!json_is_object(root))
+		return write_leaf(root, digits, to);
+	before = '{';
+	json_object_foreach(root, key, item) {
+		rc |= fputc(before, to) == EOF || write_key(key, to) != 0 || fputc(':', to) == EOF
+			      ? -1
+			      : json_write_page(item, digits, to);
+		before = ',';
+	}
+	return (before == '{' && fputc('{', to) == EOF) || fputc('}', to) == EOF ? -1 : rc;
+}
 
 json_t *
 value_add(json_t *array, json_t *item)

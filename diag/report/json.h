@@ -3,6 +3,8 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -21,6 +23,27 @@ json_t *json_lateness(const struct verdict *v);
  * @return 0, -ENOMEM, or -EIO
  */
 int json_write(const struct verdict *v, FILE *to);
+
+/*
+ * A list of numbers, and of pairs [number, count], as text: of millions there is no value for each. Any value_list of
+ * zeros is empty.
+ */
+struct value_list {
+	char *text;
+	size_t used_bytes, cap_bytes;
+	bool failed;
+};
+
+void value_list_number(struct value_list *list, json_int_t number);
+void value_list_pair(struct value_list *list, json_int_t number, json_int_t times);
+/* @return the list as a value, which json_write_page() alone can write; NULL: no memory was left. The list is empty. */
+json_t *value_list_end(struct value_list *list);
+
+/*
+ * Writes a value without blanks, and nothing in its strings can end the element of a page that it stands in: no '<' is
+ * left. @param digits  of real numbers  @return 0 or -1
+ */
+int json_write_page(json_t *root, int digits, FILE *to);
 
 /* Values of verdict.json. Each is NULL when out of memory, which json_pack's "o" refuses. */
 

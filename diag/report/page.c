@@ -48,7 +48,7 @@ page_indices(const uint32_t *indices, uint32_t count)
 
 /* A column's numbers so far, without the equal ones at their end. */
 struct numbers {
-	json_t *array;
+	struct value_list list;
 	json_int_t before; /* of the row before, in a rising column */
 	json_int_t number; /* the last, */
 	uint32_t times;    /* and how many of the last ones are equal to it */
@@ -59,12 +59,11 @@ static void
 end_run(struct numbers *numbers)
 {
 	if (numbers->times >= SHORTEST_RUN) {
-		numbers->array =
-			value_add(numbers->array, json_pack("[I, I]", numbers->number, (json_int_t)numbers->times));
+		value_list_pair(&numbers->list, numbers->number, numbers->times);
 		numbers->times = 0;
 	}
 	for (; numbers->times != 0; numbers->times--)
-		numbers->array = value_add(numbers->array, json_integer(numbers->number));
+		value_list_number(&numbers->list, numbers->number);
 }
 
 static void
@@ -92,12 +91,10 @@ static json_t *
 page_columns(const struct verdict *v, const struct page_column *columns, size_t ncolumns, uint32_t first, uint32_t count)
 {
 	json_t *object = json_pack("{s:I}", "count", (json_int_t)count);
-	struct numbers numbers[PAGE_MAX_COLUMNS] = { { NULL, 0, 0, 0 } };
+	struct numbers numbers[PAGE_MAX_COLUMNS] = { 0 };
 	bool all = true;
 
 	assert(ncolumns <= PAGE_MAX_COLUMNS);
-	for (size_t k = 0; k < ncolumns; k++)
-		numbers[k].array = json_array();
 	for (uint32_t row = 0, end; row < count; row = end) {
 		end = row + min_u32(ROWS_AT_ONCE, count - row);
 		for (size_t k = 0; k < ncolumns; k++)
@@ -107,7 +104,8 @@ page_columns(const struct verdict *v, const struct page_column *columns, size_t 
 		json_t *array;
 
 		end_run(&numbers[k]);
-		array = columns[k].rising ? json_pack("{s:o}", "steps", numbers[k].array) : numbers[k].array;
+		array = value_list_end(&numbers[k].list);
+		array = columns[k].rising ? json_pack("{s:o}", "steps", array) : array;
 		all &= json_object_set_new(object, columns[k].key, array) == 0;
 	}
 	if (all)
@@ -769,23 +767,6 @@ page_add_steps(const struct verdict *v, json_t *root)
 
 static json_t *document(const struct verdict *v);
 
-/* '<' stands in strings alone; escaped, nothing in them can end the script element or open another (HTML, 13.1.2.6). */
-static int
-write_escaped(const char *buffer, size_t size, void *data)
-{
-	FILE *to = data;
-
-	for (const char *end = buffer + size; buffer < end;) {
-		const char *special = memchr(buffer, '<', (size_t)(end - buffer));
-		size_t plain = (size_t)((special != NULL ? special : end) - buffer);
-
-		if (fwrite(buffer, 1, plain, to) != plain || (special != NULL && fputs("\\u003c", to) == EOF))
-			return -1;
-		buffer += plain + (special != NULL);
-	}
-	return 0;
-}
-
 int
 page_write(const struct verdict *v, const char *page, FILE *to)
 {
@@ -796,7 +777,7 @@ page_write(const struct verdict *v, const char *page, FILE *to)
 	if (data == NULL)
 		return -ENOMEM;
 	fwrite(page, 1, (size_t)(mark - page), to);
-	rc = json_dump_callback(data, write_escaped, to, JSON_COMPACT | JSON_REAL_PRECISION(REAL_DIGITS));
+	rc = json_write_page(data, REAL_DIGITS, to);
 	json_decref(data);
 	fputs(mark + strlen(PAGE_DATA_MARK), to);
 	return rc == 0 && !ferror(to) ? 0 : -EIO;

@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include <cmocka.h>
 
 #include "common/units.h"
+#include "diag/report/json.h"
 #include "diag/vedrfolnir/section.h"
 #include "tests/unit/diag/report_files.h"
 #include "tests/unit/diag/report_fixture.h"
@@ -262,6 +264,44 @@ hostile_names_do_no_harm(void **state)
 	report_files_remove(&files);
 }
 
+/* Numbers of a list as their text, and all else, are what the library's own writer makes of the same values. */
+static void
+lists_are_written_as_arrays(void **state)
+{
+	static const json_int_t numbers[] = { 0, -1, 9, 10, 1234567890123, INT64_MAX, INT64_MIN };
+	json_t *list, *array = json_array(), *own, *whole;
+	struct value_list text = { 0 }, none = { 0 };
+	char *want, *got = NULL;
+	size_t size = 0;
+	FILE *to;
+
+	(void)state;
+	for (uint32_t i = 0; i < 3000; i++) { /* more than the text has room for at first */
+		json_int_t number = numbers[i % (sizeof(numbers) / sizeof(numbers[0]))];
+
+		value_list_number(&text, number);
+		value_list_pair(&text, number, i);
+		json_array_append_new(array, json_integer(number));
+		json_array_append_new(array, json_pack("[I, I]", number, (json_int_t)i));
+	}
+	list = value_list_end(&text);
+	own = json_pack("{s:o, s:[o, {}, [], f, b, n, s], s:o}", "list", list, "a \"key\"", value_list_end(&none), 0.1, 1,
+			"\\ \"\n\x01\u00e9 /", "last", json_integer(INT64_MIN));
+	whole = json_pack("{s:o, s:[[], {}, [], f, b, n, s], s:o}", "list", array, "a \"key\"", 0.1, 1,
+			  "\\ \"\n\x01\u00e9 /", "last", json_integer(INT64_MIN));
+	assert_non_null(own);
+	want = json_dumps(whole, JSON_COMPACT | JSON_REAL_PRECISION(7));
+	to = open_memstream(&got, &size);
+	assert_non_null(to);
+	assert_int_equal(json_write_page(own, 7, to), 0);
+	fclose(to);
+	assert_string_equal(got, want);
+	free(got);
+	free(want);
+	json_decref(own);
+	json_decref(whole);
+}
+
 UNIT_TEST(report_page)
 {
 	const struct CMUnitTest tests[] = {
@@ -272,6 +312,7 @@ UNIT_TEST(report_page)
 		cmocka_unit_test(graph_of_large_run_is_its_critical_path),
 		cmocka_unit_test(graphviz_draws_the_graphs),
 		cmocka_unit_test(hostile_names_do_no_harm),
+		cmocka_unit_test(lists_are_written_as_arrays),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
