@@ -264,7 +264,7 @@ recframe_open(struct recframe_reader *reader, const struct rec_hdr *frame)
 	reader->sent_ps = frame->time_ps;
 	reader->last = *frame;
 	reader->last.seq--;
-	reader->seen = 0;
+	reader->seen = reader->second = 0;
 	reader->tuples.count = reader->tuples.src_ip = 0;
 }
 
@@ -415,23 +415,25 @@ get_header(struct recframe_reader *reader, struct rec_hdr *hdr, struct err *err)
 int
 recframe_next(struct recframe_reader *reader, const struct rec_hdr **rec, struct err *err)
 {
-	uint8_t row[RECFRAME_RECORD_BYTES] __attribute__((aligned(8))) = { 0 };
-	struct rec_hdr *hdr = (void *)row;
 	const void *before = none;
+	struct rec_hdr hdr, *row;
 	int rc;
 
 	if (reader->at == reader->end)
 		return 0;
-	rc = get_header(reader, hdr, err);
+	rc = get_header(reader, &hdr, err);
 	if (rc != 0)
 		return rc;
-	if (reader->seen >> hdr->type & 1)
-		before = reader->latest[hdr->type];
-	rc = get_fields(reader, row, before, err);
+	if (reader->seen >> hdr.type & 1)
+		before = reader->rows[hdr.type][reader->second >> hdr.type & 1];
+	reader->second ^= 1ULL << hdr.type;
+	row = (void *)reader->rows[hdr.type][reader->second >> hdr.type & 1];
+	*row = hdr;
+	rc = get_fields(reader, (uint8_t *)row, before, err);
 	if (rc != 0)
 		return rc;
-	reader->seen |= 1ULL << hdr->type;
-	reader->last = *hdr;
-	*rec = memcpy(reader->latest[hdr->type], row, hdr->size);
+	reader->seen |= 1ULL << hdr.type;
+	reader->last = hdr;
+	*rec = row;
 	return 1;
 }

@@ -61,10 +61,11 @@ struct recframe_reader {
 	const uint8_t *at, *end;
 	uint64_t sent_ps;
 	struct rec_hdr last;
-	uint64_t seen; /* bit t: latest[t] and moving[t] are of this frame */
+	uint64_t seen;   /* bit t: rows[t] and moving[t] are of this frame */
+	uint64_t second; /* bit t: the latest is the second of rows[t] */
 	struct recframe_tuples tuples;
 	uint64_t moving[RECORD_KINDS]; /* bit i: field i is not expected to be what it was */
-	uint64_t latest[RECORD_KINDS][RECFRAME_RECORD_BYTES / 8];
+	uint64_t rows[RECORD_KINDS][2][RECFRAME_RECORD_BYTES / 8]; /* the latest, and the one before it */
 };
 
 /* @param frame  whole, of the size in its header; stays until all is read */

@@ -70,11 +70,10 @@ evidence_add_report(struct evidence *ev, const struct rec_step *report, struct e
 	fold(&folded);
 	memcpy(words, &folded, sizeof(words));
 	to = EV_AT(ev->reports, uint32_t, ev->reports.count);
-	for (uint32_t w = 0; w < REPORT_WORDS; w++) {
-		if (words[w] == 0)
-			continue;
-		mask |= UINT64_C(1) << w;
-		to[used++] = words[w];
+	for (uint32_t w = 0; w < REPORT_WORDS; w++) { /* without a branch, which no processor could predict */
+		to[used] = words[w];
+		used += words[w] != 0;
+		mask |= (uint64_t)(words[w] != 0) << w;
 	}
 	memcpy(to, &mask, sizeof(mask));
 	ev->reports.count += used;
