@@ -587,12 +587,15 @@ index_range(const char *at, unsigned long *first, unsigned long *last)
 			return NULL;
 		*last = strtoul(end + 1, &end, 10);
 	}
-	return *last >= *first && *last - *first < CFG_MAX_RANGE && (*end == ',' || *end == ']') ? end : NULL;
+	return *last >= *first && *last - *first < CFG_MAX_PLACES && (*end == ',' || *end == ']') ? end : NULL;
 }
 
-/* "[0-2,5]" in a path stands for each of these indices: the value is put at all of them. */
+/*
+ * "[0-2,5]" in a path stands for each of these indices: the value is put at all of them.
+ * @param left  how many more places the value may be put at
+ */
 static int
-put_values(struct cfg *cfg, const char *path, const char *text, struct err *err)
+put_values(struct cfg *cfg, const char *path, const char *text, uint32_t *left, struct err *err)
 {
 	const char *open = strchr(path, '[');
 	size_t room = strlen(path) + 24;
@@ -602,8 +605,11 @@ put_values(struct cfg *cfg, const char *path, const char *text, struct err *err)
 
 	while (open != NULL && strpbrk(open, ",-]") != NULL && *strpbrk(open, ",-]") == ']')
 		open = strchr(open + 1, '[');
-	if (open == NULL || strchr(open, ']') == NULL)
+	if (open == NULL || strchr(open, ']') == NULL) {
+		if ((*left)-- == 0)
+			return err_set(err, -EINVAL, "--set %s: more than %d places", text, CFG_MAX_PLACES);
 		return put_value(cfg, cfg->root, path, text, err);
+	}
 	one = malloc(room);
 	if (one == NULL)
 		return err_set(err, -ENOMEM, "--set: out of memory");
@@ -616,7 +622,7 @@ put_values(struct cfg *cfg, const char *path, const char *text, struct err *err)
 		}
 		for (unsigned long i = first; rc == 0 && i <= last; i++) {
 			snprintf(one, room, "%.*s[%lu%s", (int)(open - path), path, i, strchr(at, ']'));
-			rc = put_values(cfg, one, text, err);
+			rc = put_values(cfg, one, text, left, err);
 		}
 	}
 	free(one);
@@ -628,6 +634,7 @@ cfg_override(struct cfg *cfg, const char *assignment, struct err *err)
 {
 	const char *equals = strchr(assignment, '=');
 	char place[SET_FILE_BYTES], *path;
+	uint32_t left = CFG_MAX_PLACES;
 	int rc;
 
 	if (equals == NULL || equals == assignment || equals[1] == '\0')
@@ -640,7 +647,7 @@ cfg_override(struct cfg *cfg, const char *assignment, struct err *err)
 		return err_set(err, -ENOMEM, "--set: out of memory");
 	}
 	cfg->overrides++;
-	rc = put_values(cfg, path, assignment, err);
+	rc = put_values(cfg, path, assignment, &left, err);
 	free(path);
 	return rc;
 }

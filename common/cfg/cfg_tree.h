@@ -7,8 +7,8 @@
 #define CFG_MAX_BYTES (64u << 20) /* of one file */
 #define CFG_MAX_DEPTH 32          /* groups within groups */
 #define CFG_MAX_PATH 256
-#define CFG_MAX_RANGE 65536 /* indices of a "[0-2]" in a --set */
-#define CFG_MAX_FILE 512    /* name of an included file, with its folder */
+#define CFG_MAX_PLACES 65536 /* that one --set puts its value at, by "[0-2]" in its path */
+#define CFG_MAX_FILE 512     /* name of an included file, with its folder */
 
 enum cfg_node_type {
 	CFG_NODE_GROUP,

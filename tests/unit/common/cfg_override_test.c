@@ -150,6 +150,9 @@ test_override_errors(void **state)
 	}
 	expect_override_error("flows.[0,9].bytes=1", "--set flows.[0,9].bytes=1: \"[9]\" leads nowhere in a list: an index "
 						     "counts from 0, one past the end appends");
+	/* All of a path together, as each part of it. */
+	expect_override_error("x.[0-255].of.[0-256]=1", "--set x.[0-255].of.[0-256]=1: more than 65536 places");
+	expect_override_error("x.[0-40000,0-40000]=1", "--set x.[0-40000,0-40000]=1: more than 65536 places");
 	expect_override_error("flows.[].bytes=1",
 			      "--set flows.[].bytes=1: the path is made of names and [indices] joined by dots");
 	expect_override_error("flows.[0x.bytes=1",
