@@ -17,6 +17,7 @@
 #include "dpswitch/pipeline/switch.h"
 #include "rxe-hosts/agent/policy.h"
 #include "scenario/scenario.h"
+#include "topo/build.h"
 #include "topo/circle.h"
 #include "workload/plan.h"
 
@@ -318,26 +319,6 @@ note_unfit(struct unfit *unfit, uint32_t port, uint32_t flow)
 	}
 }
 
-/* A class with PFC needs a group where there are pools: one as at another port of the switch. */
-static void
-remedy_group(const struct preflight *c, struct preflight_finding *f, uint32_t port, uint8_t prio)
-{
-	const struct topo_port *at = &c->sc->topo->ports[port];
-	const struct topo_node *node = &c->sc->topo->nodes[at->node];
-	const struct switch_settings *settings = switch_settings_at(&c->sc->switches, c->sc->topo, port);
-	const struct buffer_row_params *row = NULL;
-	char path[CFG_WHERE_PATH];
-
-	if (c->switches[at->node]->account.pools == NULL || buffer_row_of(&settings->groups, prio) != NULL)
-		return;
-	for (uint16_t i = 0; row == NULL && i < node->nports; i++)
-		row = buffer_row_of(&switch_settings_at(&c->sc->switches, c->sc->topo, node->first_port + i)->groups, prio);
-	if (row != NULL)
-		preflight_remedy(f, "--set '%.150s.buffer_pg.[%zu]=\"%u %.100s\"'",
-				 cfg_where_path(&settings->params.where, path), settings->groups.count, prio,
-				 row->profile_name);
-}
-
 /* Classes that are to be mended at a port, and at all that have its settings. */
 static uint8_t
 classes_at(const struct preflight *c, const struct unfit *unfit, uint32_t port)
@@ -362,6 +343,7 @@ remedy_pfc(const struct preflight *c, struct preflight_finding *f, uint32_t port
 	char path[CFG_WHERE_PATH], classes[64] = "";
 	uint8_t lossless = 0;
 	struct err err = { "" };
+	size_t added = 0;
 
 	cfg_where_path(&settings->pfc.where, path);
 	if (!settings->pfc.enabled)
@@ -375,7 +357,7 @@ remedy_pfc(const struct preflight *c, struct preflight_finding *f, uint32_t port
 	}
 	for (uint8_t p = 1; p < SWITCH_CLASSES; p++)
 		if ((wanted >> p & 1) != 0)
-			remedy_group(c, f, port, p);
+			added += preflight_remedy_group(c, f, port, p, added);
 }
 
 static void
@@ -702,6 +684,12 @@ sides_of(const struct topo *topo, uint32_t node)
 	return sides;
 }
 
+static uint64_t
+whole_mbps(uint64_t rate_bps)
+{
+	return (rate_bps + 999999) / 1000000 * 1000000;
+}
+
 /* A cable between switches as the list of links has it, with a rate. */
 static void
 remedy_link(const struct topo *topo, struct preflight_finding *f, uint32_t link, uint64_t rate_bps)
@@ -709,13 +697,15 @@ remedy_link(const struct topo *topo, struct preflight_finding *f, uint32_t link,
 	const struct topo_port *a = &topo->ports[topo->links[link].port[0]];
 	char rate[32];
 
-	rate_bps = max_u64(rate_bps, a->rate_bps);
 	preflight_remedy(f, "--set 'topology.links.[%u]=\"%s %s %s %" PRIu64 "ps\"'", link, topo->nodes[a->node].name,
-			 topo->nodes[a->peer].name,
-			 units_format_rate((rate_bps + 999999) / 1000000 * 1000000, rate, sizeof(rate)), a->delay_ps);
+			 topo->nodes[a->peer].name, units_format_rate(whole_mbps(rate_bps), rate, sizeof(rate)),
+			 a->delay_ps);
 }
 
-/* Links written out one by one: those to other switches carry what the hosts of both ends can send, in equal parts. */
+/*
+ * Links written out one by one: those to other switches carry what the hosts of both ends can send, in equal parts. No
+ * remedy, if a cable cannot be as fast.
+ */
 static void
 remedy_links(const struct preflight *c, struct preflight_finding *f)
 {
@@ -732,6 +722,10 @@ remedy_links(const struct preflight *c, struct preflight_finding *f)
 
 			if (sides.hosts_bps > sides.others_bps)
 				needed_bps = max_u64(needed_bps, (sides.hosts_bps + sides.others - 1) / sides.others);
+		}
+		if (needed_bps > TOPO_MAX_RATE_BPS) {
+			f->remedy[0] = '\0';
+			return;
 		}
 		if (needed_bps > a->rate_bps)
 			remedy_link(topo, f, l, needed_bps);
@@ -772,9 +766,9 @@ check_oversubscription(struct preflight *c)
 		remedy_links(c, f);
 	else if (cfg_has(&where, "oversubscription") && !cfg_has(&where, "uplink_rate"))
 		snprintf(f->remedy, sizeof(f->remedy), "--set topology.oversubscription=1.0");
-	else if (cfg_has(&where, "spines"))
+	else if (cfg_has(&where, "spines") && most.hosts_bps / most.others <= TOPO_MAX_RATE_BPS)
 		snprintf(f->remedy, sizeof(f->remedy), "--set topology.uplink_rate=%s%s",
-			 units_format_rate((most.hosts_bps / most.others + 999999) / 1000000 * 1000000, rate, sizeof(rate)),
+			 units_format_rate(whole_mbps(most.hosts_bps / most.others), rate, sizeof(rate)),
 			 cfg_has(&where, "oversubscription") ? " --set topology.oversubscription=1.0" : "");
 	return 0;
 }
@@ -869,7 +863,7 @@ read_option(char *text, struct option *option)
 	option->rest = end; /* "]..." */
 }
 
-/* Moves those behind the first that differ from it in their index alone next to it. @return how many are alike */
+/* Moves options that differ from the first in their index alone next to it. @return their number, the first included */
 static size_t
 gather(struct option *options, size_t count)
 {
@@ -929,6 +923,7 @@ gather_remedy(struct preflight_finding *f)
 		read_option(rest, &options[count++]);
 		rest = next;
 	}
+	assert(rest == NULL || *rest == '\0'); /* checks write nothing else, and fewer than OPTIONS_MAX fit */
 	for (size_t i = 0, n; i < count; i += n) {
 		n = gather(&options[i], count - i);
 		if (i != 0 && used + 1 < sizeof(f->remedy))

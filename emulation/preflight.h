@@ -45,6 +45,15 @@ void preflight_remedy(struct preflight_finding *f, const char *fmt, ...) __attri
  */
 void preflight_remedy_bytes(struct preflight_finding *f, const char *option, uint64_t bytes, const char *tail, bool least);
 
+/*
+ * For checks (preflight_buffers.c). Adds a group of a class with PFC, which needs one where there are pools: one as at
+ * another port of the switch.
+ * @param added  groups that the remedy adds at the port so far
+ * @return whether it adds one more
+ */
+bool preflight_remedy_group(const struct preflight *c, struct preflight_finding *f, uint32_t port, uint8_t prio,
+			    size_t added);
+
 #define PREFLIGHT_MORE 64
 
 /* For checks. @return the end of a finding's text, of count ports as its first one; "": there are none */

@@ -856,3 +856,37 @@ preflight_pools(struct preflight *c)
 	report_pools(c, &shared, &buffer);
 	return 0;
 }
+
+/* Rows of buffer_pg in an element itself, beside which it has those of all. @param path  of the element */
+static size_t
+count_own_groups(const struct buffer_rows *groups, const char *path)
+{
+	char prefix[CFG_WHERE_PATH], row[CFG_WHERE_PATH];
+	size_t count = 0;
+
+	snprintf(prefix, sizeof(prefix), "%.150s.buffer_pg.[", path);
+	for (size_t i = 0; i < groups->count; i++)
+		count += strncmp(cfg_where_path(&groups->rows[i].where, row), prefix, strlen(prefix)) == 0;
+	return count;
+}
+
+bool
+preflight_remedy_group(const struct preflight *c, struct preflight_finding *f, uint32_t port, uint8_t prio, size_t added)
+{
+	const struct topo_port *at = &c->sc->topo->ports[port];
+	const struct topo_node *node = &c->sc->topo->nodes[at->node];
+	const struct switch_settings *settings = switch_settings_at(&c->sc->switches, c->sc->topo, port);
+	const struct buffer_row_params *row = NULL;
+	char path[CFG_WHERE_PATH];
+
+	if (c->switches[at->node]->account.pools == NULL || buffer_row_of(&settings->groups, prio) != NULL)
+		return false;
+	for (uint16_t i = 0; row == NULL && i < node->nports; i++)
+		row = buffer_row_of(&switch_settings_at(&c->sc->switches, c->sc->topo, node->first_port + i)->groups, prio);
+	if (row == NULL)
+		return false;
+	cfg_where_path(&settings->params.where, path);
+	preflight_remedy(f, "--set '%.150s.buffer_pg.[%zu]=\"%u %.100s\"'", path,
+			 count_own_groups(&settings->groups, path) + added, prio, row->profile_name);
+	return true;
+}

@@ -7,6 +7,8 @@
 #include "common/cfg/cfg.h"
 #include "topo/topo.h"
 
+#define TOPO_MAX_RATE_BPS 10000000000000ULL /* of a cable */
+
 /*
  * Builds the scenario's group "topology" by its kind, and checks it with topo_check(). The tree must outlive the
  * topology: nodes remember their places in the file.

@@ -2,6 +2,7 @@
 /* How topologies are put together: first all nodes, then all links, then finish. Private to topo/. */
 #pragma once
 
+#include "topo/build.h"
 #include "topo/topo.h"
 
 #define BUILDER_MAX_LINKS (1 << 19) /* RECORD_MAX_PORTS have two ends each */

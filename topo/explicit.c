@@ -24,7 +24,7 @@ static const struct cfg_field fields[] = {
 		  .doc = "Names of the switches, ids after the hosts'"),
 	CFG_FIELD("bonds", CFG_STRINGS, offsetof(S, bonds), .def = "",
 		  .doc = "Hosts whose ports are one bond (LAG) with one address, whatever leaves they lead to (MLAG)"),
-	CFG_FIELD("rate", CFG_RATE, offsetof(S, rate_bps), .def = "100Gbps", .min = 1e6, .max = 1e13,
+	CFG_FIELD("rate", CFG_RATE, offsetof(S, rate_bps), .def = "100Gbps", .min = 1e6, .max = TOPO_MAX_RATE_BPS,
 		  .doc = "Default rate of links"),
 	CFG_FIELD("delay", CFG_TIME, offsetof(S, delay_ps), .def = "1us", .min = 1, .max = 1e12,
 		  .doc = "Default one-way delay of links"),
@@ -35,7 +35,7 @@ static const struct cfg_field fields[] = {
 static const struct cfg_field link_fields[] = {
 	CFG_FIELD("a", CFG_STRING, offsetof(S, a), .doc = "Node at one end"),
 	CFG_FIELD("b", CFG_STRING, offsetof(S, b), .doc = "Node at the other end"),
-	CFG_FIELD("rate", CFG_RATE, offsetof(S, rate_bps), .def = "", .min = 1e6, .max = 1e13,
+	CFG_FIELD("rate", CFG_RATE, offsetof(S, rate_bps), .def = "", .min = 1e6, .max = TOPO_MAX_RATE_BPS,
 		  .doc = "In each direction; default: the topology's rate"),
 	CFG_FIELD("delay", CFG_TIME, offsetof(S, delay_ps), .def = "", .min = 1, .max = 1e12,
 		  .doc = "One-way; default: the topology's delay"),

@@ -14,11 +14,11 @@ struct fat_tree_cfg {
 static const struct cfg_field fields[] = {
 	CFG_FIELD("k", CFG_INT, offsetof(S, k), .min = 2, .max = TOPO_MAX_PORTS,
 		  .doc = "Ports of a switch, even: k pods, k^3/4 hosts, 5k^2/4 switches"),
-	CFG_FIELD("rate", CFG_RATE, offsetof(S, rate_bps), .def = "100Gbps", .min = 1e6, .max = 1e13,
+	CFG_FIELD("rate", CFG_RATE, offsetof(S, rate_bps), .def = "100Gbps", .min = 1e6, .max = TOPO_MAX_RATE_BPS,
 		  .doc = "Rate of every link"),
 	CFG_FIELD("delay", CFG_TIME, offsetof(S, delay_ps), .def = "1us", .min = 1, .max = 1e12,
 		  .doc = "One-way delay of every link"),
-	CFG_FIELD("host_rate", CFG_RATE, offsetof(S, host_rate_bps), .def = "", .min = 1e6, .max = 1e13,
+	CFG_FIELD("host_rate", CFG_RATE, offsetof(S, host_rate_bps), .def = "", .min = 1e6, .max = TOPO_MAX_RATE_BPS,
 		  .doc = "Rate of links to hosts; default: rate"),
 	CFG_FIELD("host_delay", CFG_TIME, offsetof(S, host_delay_ps), .def = "", .min = 1, .max = 1e12,
 		  .doc = "Delay of links to hosts; default: delay"),

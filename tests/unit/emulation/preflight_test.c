@@ -460,6 +460,7 @@ more_hosts_than_uplinks(void **state)
 		"topology = { kind = \"leaf-spine\"; leaves = 2; spines = 2; hosts_per_leaf = 4; rate = \"100Gbps\"; "
 		"uplink_rate = \"100Gbps\"; };\nflows = ( { src = \"h0\"; dst = \"h1\"; sport = 20001; bytes = "
 		"\"1MB\"; } );\n";
+	struct found found;
 
 	expect(text, "", "oversubscription", false,
 	       "hosts can send 2.00 times what leaves their switch: at l0, of 2 such, 400Gbps of hosts above 200Gbps");
@@ -468,6 +469,13 @@ more_hosts_than_uplinks(void **state)
 	expect_none(LEAVES("uplink_rate = \"200Gbps\";"), "--set host.cc=none");
 	/* Links that are written out one by one. */
 	expect_remedy(TWO_SWITCHES, "", "oversubscription", "--set 'topology.links.[2]=\"s t 200Gbps 1000000ps\"'");
+	/* No cable has 12 Tbps: 10 Tbps are the most. */
+	look("topology = { kind = \"explicit\"; hosts = [ \"a\", \"b\", \"c\", \"d\" ]; switches = [ \"s\", \"t\" ]; "
+	     "rate = \"6Tbps\"; delay = \"1us\"; links = ( \"a s\", \"b s\", \"s t\", \"c t\", \"d t\" ); };\n"
+	     "flows = ( { src = \"a\"; dst = \"d\"; sport = 20001; bytes = \"1MB\"; } );\n",
+	     "", &found);
+	assert_non_null(of(&found, "oversubscription"));
+	assert_string_equal(of(&found, "oversubscription")->remedy, "");
 }
 
 #define POOLS(pool, profile, more)                                                                                         \
@@ -570,6 +578,23 @@ a_port_without_a_group(void **state)
 	expect(POOLS("{ name = \"l\"; type = \"ingress\"; size = \"10MB\"; }", "xoff = 44000;", ""),
 	       "--set 'ports.[0].names=[ \"s:2\" ]' --set ports.[0].pfc.enabled=false --set 'ports.[0].buffer_pg=[]'",
 	       "lossy-port", false, "enters s:2");
+	/* Of two classes each: rows behind the port's own, beside those of all. */
+	for (int own = 0; own < 2; own++) {
+		char remedy[256];
+
+		snprintf(
+			remedy, sizeof(remedy),
+			"--set 'ports.[0].pfc.priorities=[ \"3\", \"4\", \"5\" ]' --set 'ports.[0].buffer_pg.[%d]=\"3 p\"' "
+			"--set 'ports.[0].buffer_pg.[%d]=\"4 p\"'",
+			own, own + 1);
+		expect_remedy(TWO_CLASSES
+			      "switch = { pfc = { priorities = [ \"3\", \"4\" ]; }; buffer_pool = ( { name = "
+			      "\"l\"; type = \"ingress\"; size = \"10MB\"; } ); buffer_profile = ( { name = \"p\"; "
+			      "pool = \"l\"; xoff = 44000; } ); buffer_pg = ( \"5 p\" ); };\nports = ( { names = [ "
+			      "\"s:1\", \"s:2\" ]; pfc = { priorities = [ \"5\" ]; }; }, { names = [ \"s:3\" ]; "
+			      "buffer_pg = ( \"3 p\", \"4 p\" ); } );\n",
+			      own == 0 ? "" : "--set 'ports.[0].buffer_pg=( \"6 p\" )'", "lossy-port", remedy);
+	}
 }
 
 /* A queue of a class without PFC that drops at kmin, or before. */
