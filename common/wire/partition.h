@@ -14,7 +14,7 @@
  *   WINDOW    virtual time: the end of a window; the frames of it, and what it held, precede it
  *   HELD      before it: classes that a port holds whose link is down
  *   STATE     virtual time: what the partition knows of its hosts after a window, before all judge the run
- *   SHARED    virtual time: what a node says to a program that every partition has; SHARED_END: all of a round
+ *   SHARED    virtual time: a node's message to a program that every partition runs; SHARED_END: all of a round
  *   ALIVE     virtual time: its sender waits for others, or for its output
  *   RECORDS   to the first partition: reports of nodes, all before a time
  *   BYE       the run has ended here, and why
@@ -28,7 +28,7 @@
 #include "common/wire/layout.h"
 
 #define PARTITION_MAGIC 0x54504352U /* "RCPT" */
-#define PARTITION_VERSION 4
+#define PARTITION_VERSION 5
 #define PARTITION_MAX_BODY (256 * 1024)
 #define PARTITION_TEXT 256
 #define PARTITION_TOKEN 64 /* characters of a token, at most */
@@ -236,6 +236,7 @@ struct partition_shared {
 	uint64_t time_ps;    /* it arrives at the program */
 };
 
+WIRE_AT(partition_shared, 4, rest_bytes)
 WIRE_AT(partition_shared, 8, time_ps)
 WIRE_SIZE(partition_shared, 16)
 

@@ -7,7 +7,7 @@
 #include "common/wire/layout.h"
 
 #define REC_MAGIC 0x3142414c45434f52ULL /* "ROCELAB1" */
-#define REC_VERSION 22
+#define REC_VERSION 23
 
 struct rec_stream {
 	uint64_t magic;

@@ -23,7 +23,7 @@
 #include "common/wire/layout.h"
 
 #define SWM_MAGIC 0x4d575352U /* "RSWM" */
-#define SWM_VERSION 2
+#define SWM_VERSION 3
 #define SWM_MAX_QUERIES 4000u  /* of one request */
 #define SWM_EGRESS_ROWS 2      /* of one answer to a query */
 #define SWM_MAX_FLOWS 2000u    /* of one reply */

@@ -13,6 +13,7 @@
 _Static_assert(sizeof(struct swm_list) + SWM_MAX_QUERIES * sizeof(struct swm_query) <= SWM_MAX_REQUEST, "EGRESS");
 _Static_assert(sizeof(struct swm_list) + SWM_MAX_QUERIES * SWM_EGRESS_ROWS * sizeof(struct swm_egress) <= SWM_MAX_REPLY,
 	       "EGRESSES");
+_Static_assert(ROUTE_SET_PARTS <= SWM_EGRESS_ROWS, "ports of equal cost");
 _Static_assert(sizeof(struct swm_list) + TOPO_MAX_PORTS * sizeof(struct swm_port) <= SWM_MAX_REPLY, "PORTS");
 _Static_assert(sizeof(struct swm_flows) + SWM_MAX_FLOWS * sizeof(struct swm_flow) <= SWM_MAX_REPLY, "FLOW_LIST");
 _Static_assert(sizeof(struct swm_samples) + SWM_MAX_SAMPLES * sizeof(struct swm_sample) <= SWM_MAX_REPLY, "SAMPLE_LIST");
@@ -63,7 +64,6 @@ add_members(struct swm_egress *rows, const uint8_t *members, uint32_t count)
 	do {
 		struct route_set_part part;
 
-		assert(n < SWM_EGRESS_ROWS);
 		next = route_set_part(members, count, next, &part);
 		rows[n] = answer;
 		memcpy(rows[n].members, part.bits, sizeof(rows[n].members));

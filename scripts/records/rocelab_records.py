@@ -20,7 +20,7 @@ import struct
 import sys
 
 # ---- made of common/wire by tests/wire/record_tables.py --renew ----
-VERSION = 22
+VERSION = 23
 KINDS = {
     1: ("RUN", 120, "24 name char[32], 56 policy u32, 60 detections u32, 64 rtt_percent u32, 68 epochs_kept u32, "
         "72 epoch_ps u64, 80 budget_bps u64, 88 frame_bytes u32, 92 payload_bytes u32, 96 ack_bytes u32, "

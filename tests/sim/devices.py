@@ -14,7 +14,7 @@ from harness import STALL_LIMIT_S, ROCELAB, check, command, fail
 HDR = struct.Struct("<IHHII")
 MAGIC = 0x4D575352
 HELLO, EGRESS, COUNTERS, FLOWS, EGRESSES, PORTS, FLOW_LIST, REFUSED, SAMPLES, SAMPLE_LIST = range(1, 11)
-VERSION = 2
+VERSION = 3
 CLOS = """topology = { kind = "leaf-spine"; leaves = 4; spines = 4; hosts_per_leaf = 4; rate = "100Gbps"; delay = "1us"; };
 collectives = ( { op = "alltoall"; algorithm = "pairwise"; bytes = "1MB"; } );
 """

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """record_tables.py LISTING ROOT [--renew]: docs/wire-records.md, scripts/wireshark/rocelab.lua and scripts/records say of
-records what the compiler knows of them (record_listing.c). With --renew they are made to."""
+records what the compiler knows of them (record_listing.c). With --renew they are made to; but where kinds or values differ
+and the version does not, REC_VERSION has to be raised first."""
 import pathlib
 import re
 import subprocess
@@ -120,9 +121,18 @@ def reader_with(text, version, kinds, values):
     return text[:start] + "\n".join(table + ["}"]) + "\n" + text[end:]
 
 
+def is_other_layout(version, kinds, values):
+    """Of the same version, so that readers of both would take one for the other."""
+    text = READER.read_text(encoding="utf-8")
+    return f"\nVERSION = {version}\n" in text and text != reader_with(text, version, kinds, values)
+
+
 def main():
     version, kinds, values = listed()
     failed = 0
+    if is_other_layout(version, kinds, values):
+        print(f"records differ from those of version {version}: raise REC_VERSION in common/wire/record_hdr.h")
+        return 1
     for path, renewed in ((PAGE, page_with), (LUA, lua_with), (READER, reader_with)):
         is_text = path.read_text(encoding="utf-8")
         right = renewed(is_text, version, kinds, values)

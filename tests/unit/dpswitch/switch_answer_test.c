@@ -284,6 +284,7 @@ what_is_wrong_is_refused(void **state)
 	struct one_query asked = { .list = { 4, 0 } };
 	struct swm_hdr hdr = { SWM_MAGIC, SWM_VERSION + 1, SWM_COUNTERS, 0, 1 };
 	const struct swm_refused *refused = (const void *)(desk->reply + sizeof(hdr));
+	char text[64];
 
 	expect_refusal(desk, &desk->leaf, SWM_EGRESS, &asked, sizeof(asked),
 		       "EGRESS of 56 B; right would be a list of at most 4000 queries, 16 B each, with its length");
@@ -312,7 +313,8 @@ what_is_wrong_is_refused(void **state)
 	assert_string_equal(refused->text, "16 B; right would be a header of 16 B with the size of the message");
 	hdr.size = 0;
 	answer_request(&desk->leaf, &hdr, sizeof(hdr), desk->reply);
-	assert_string_equal(refused->text, "version 3; right would be 2");
+	snprintf(text, sizeof(text), "version %d; right would be %d", SWM_VERSION + 1, SWM_VERSION);
+	assert_string_equal(refused->text, text);
 	answer_request(&desk->leaf, &hdr, 5, desk->reply);
 	assert_string_equal(refused->text, "5 B; right would be a header of 16 B with the size of the message");
 }
