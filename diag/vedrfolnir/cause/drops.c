@@ -839,7 +839,7 @@ in_flight(const struct evidence *ev, const struct ev_epoch *epoch)
 /*
  * Packets lost on or behind a cable in a step's time, at least, by what entered there and left by a port: bytes that the
  * other end sent of that port's flows, less those that the port's meters have from there. What is under way at an epoch's
- * end comes in the next one.
+ * end arrives in the next one.
  */
 static uint64_t
 short_of(const struct evidence *ev, const struct run_step *s, uint32_t in_port, uint32_t out_port)
@@ -859,7 +859,7 @@ short_of(const struct evidence *ev, const struct run_step *s, uint32_t in_port, 
 		last = in_flight(ev, epoch);
 		next = epoch->epoch_last + 1;
 	}
-	return (uint64_t)(fmax(0, lost - last) / ev->run.frame_bytes);
+	return lost > last ? (uint64_t)fmin((lost - last) / ev->run.frame_bytes, UINT32_MAX) : 0;
 }
 
 /* Does a flow's polling packet reach this record's switch by another of its ports, too? */
