@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * FlowTracer in a run (Algorithm 1): every request costs round trips of the management network in the clock of the
- * run; hosts and switches reply from their state when the reply is due. Of a fabric that several processes run, each has
- * the tracer, and receives all replies: so all know the same.
+ * run; hosts and switches reply from their state when the reply is due. Where several processes run a fabric, each runs
+ * the tracer and receives all replies, so that all have the same state.
  */
 #include "emulation/service.h"
 

@@ -14,7 +14,7 @@
 struct emulation;
 
 /*
- * What a node of another partition says to a program that every partition has: a host's request to R-Pingmesh's
+ * A message of a node of another partition to a program that every partition runs: a host's request to R-Pingmesh's
  * controller, a device's reply to FlowTracer.
  */
 struct partition_request {

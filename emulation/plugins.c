@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Plugin diagnosers in a run. Of a fabric that several processes run, process 0 has the programs. All processes take
- * turns at the same times: process 0 has the records of all by then, and passes on what programs ask of nodes elsewhere.
+ * turns at the same times: process 0 has the records of all by then, and forwards requests to nodes of other processes.
  */
 #include "emulation/plugins.h"
 
@@ -34,7 +34,7 @@ struct plugins {
 	bool real_time, over; /* over: the last window is past */
 };
 
-/* What a program asks of a node, as process 0 sends it to the others; the node's process replies with an int32_t. */
+/* A program's request to a node, as process 0 sends it to the others; the node's process replies with an int32_t. */
 struct plugin_ask {
 	enum { ASK_END, ASK_PORT, ASK_FLOW, ASK_PROBE } of; /* ASK_END: nothing more in this turn */
 	uint32_t node;
@@ -78,7 +78,7 @@ ask_here(const struct emulation *emulation, const struct plugin_ask *ask)
 
 /* ---- the programs' requests, over processes ---- */
 
-/* Process 0 shares what a program asks, as one of its nodes. */
+/* Process 0 shares a program's request, as one of its nodes. */
 static void
 share_ask(const struct emulation *emulation, const struct plugin_ask *ask)
 {
@@ -117,7 +117,7 @@ ask_there(const struct emulation *emulation, const struct plugin_ask *ask)
 	return take_shared(partition, &reply, sizeof(reply)) ? reply : -ENODEV;
 }
 
-/* In its last turn a program may ask, and nobody answers. */
+/* A request of the last turn succeeds without effect: the run is over. */
 static int
 ask_node(const struct plugins *o, const struct plugin_ask *ask)
 {

@@ -330,7 +330,7 @@ partition_recv_state(struct partitions *partitions, uint32_t from, const struct 
 	return 0;
 }
 
-/* ---- what nodes here say to programs that every partition has: requests to a controller, replies to a tracer ---- */
+/* ---- messages of nodes here to programs that every partition runs: requests to a controller, replies to a tracer ---- */
 
 /* In as many messages as it needs. */
 void
