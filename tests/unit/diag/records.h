@@ -72,8 +72,8 @@ void records_report(const struct verdict *v);
 char *records_text(const struct verdict *v);
 
 /*
- * Whatever a stream holds: it is refused with a reason, or has a verdict whose findings are of the run, and reports, whose
- * JSON a short run parses of some.
+ * Whatever a stream holds: it is refused with a reason, or has a verdict whose findings are of the run, and reports. Of
+ * some a short run makes no page, and does not parse their JSON.
  */
 void records_diagnose_any(const struct records *r);
 
