@@ -64,7 +64,7 @@ struct recframe_reader {
 	uint64_t seen;   /* bit t: rows[t] and moving[t] are of this frame */
 	uint64_t second; /* bit t: the latest is the second of rows[t] */
 	struct recframe_tuples tuples;
-	uint64_t moving[RECORD_KINDS]; /* bit i: field i is not expected to be what it was */
+	uint64_t moving[RECORD_KINDS];                             /* bit i: field i is not expected to be what it was */
 	uint64_t rows[RECORD_KINDS][2][RECFRAME_RECORD_BYTES / 8]; /* the latest, and the one before it */
 };
 
