@@ -179,6 +179,7 @@ struct odd_finding {
 struct odd_marks {
 	enum odd_grade grade;
 	double confidence; /* that it states, 0 to 1; -1: none */
+	bool open;         /* draws leave every suspect open: a right verdict shows nothing */
 	bool acquitted;    /* it calls the network innocent, and names no cause that has to be named: a host may be one */
 	bool false_fault;  /* a root cause of it is a fault, and fits no suspect */
 	struct odd_finding findings[ODD_MAX_FINDINGS];

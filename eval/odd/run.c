@@ -310,8 +310,9 @@ odd_results_fini(struct odd_results *results)
 
 #define BINS 4 /* of stated confidence */
 
+/* @param open  of the right ones, those of which truth says nothing: they are counted apart */
 static void
-add_line(struct libscols_table *table, const char *name, const uint32_t *counts)
+add_line(struct libscols_table *table, const char *name, const uint32_t *counts, uint32_t open)
 {
 	struct libscols_line *line = scols_table_new_line(table, NULL);
 	uint32_t all = 0;
@@ -319,24 +320,30 @@ add_line(struct libscols_table *table, const char *name, const uint32_t *counts)
 
 	scols_line_set_data(line, 0, name);
 	for (size_t i = 0; i < ODD_GRADES; i++) {
-		snprintf(cell, sizeof(cell), "%u", counts[i]);
+		snprintf(cell, sizeof(cell), "%u", counts[i] - (i == ODD_RIGHT ? open : 0));
 		scols_line_set_data(line, 2 + i, cell);
 		all += counts[i];
 	}
 	snprintf(cell, sizeof(cell), "%u", all);
 	scols_line_set_data(line, 1, cell);
-	snprintf(cell, sizeof(cell), "%.1f %%", all != 0 ? 100.0 * counts[ODD_RIGHT] / all : 0.0);
+	snprintf(cell, sizeof(cell), "%.1f %%", all > open ? 100.0 * (counts[ODD_RIGHT] - open) / (all - open) : 0.0);
 	scols_line_set_data(line, 2 + ODD_GRADES, cell);
+	if (scols_table_get_ncols(table) == 4 + ODD_GRADES) {
+		snprintf(cell, sizeof(cell), "%u", open);
+		scols_line_set_data(line, 3 + ODD_GRADES, cell);
+	}
 }
 
 static struct libscols_table *
-new_table(const char *first, FILE *to)
+new_table(const char *first, bool open, FILE *to)
 {
 	struct libscols_table *table = scols_new_table();
 	const char *const columns[] = { first, "CASES", "RIGHT", "PARTLY", "WRONG", "UNKNOWN", "RIGHT %" };
 
 	for (size_t i = 0; i < ARRAY_LEN(columns); i++)
 		scols_table_new_column(table, columns[i], 0, i != 0 ? SCOLS_FL_RIGHT : 0);
+	if (open)
+		scols_table_new_column(table, "OPEN", 0, SCOLS_FL_RIGHT);
 	scols_table_set_stream(table, to);
 	return table;
 }
@@ -345,22 +352,25 @@ new_table(const char *first, FILE *to)
 static void
 print_groups(const struct odd_options *options, const struct odd_results *results, bool first, FILE *to)
 {
-	struct libscols_table *table = new_table("GROUP", to);
-	uint32_t all[ODD_GRADES] = { 0 };
+	struct libscols_table *table = new_table("GROUP", !first && options->draws > 1, to);
+	uint32_t all[ODD_GRADES] = { 0 }, all_open = 0;
 
 	for (uint32_t g = 0; g < options->ngroups; g++) {
-		uint32_t counts[ODD_GRADES] = { 0 };
+		uint32_t counts[ODD_GRADES] = { 0 }, open = 0;
 
 		for (uint32_t i = 0; i < results->count; i++) {
 			const struct odd_row *row = &results->rows[i];
+			const struct odd_marks *marks = first ? &row->first : &row->marks;
 
-			counts[first ? row->first.grade : row->marks.grade] += row->group == options->groups[g];
+			counts[marks->grade] += row->group == options->groups[g];
+			open += row->group == options->groups[g] && marks->open && marks->grade == ODD_RIGHT;
 		}
-		add_line(table, options->groups[g]->name, counts);
+		add_line(table, options->groups[g]->name, counts, open);
 		for (size_t i = 0; i < ODD_GRADES; i++)
 			all[i] += counts[i];
+		all_open += open;
 	}
-	add_line(table, "all", all);
+	add_line(table, "all", all, all_open);
 	scols_print_table(table);
 	scols_unref_table(table);
 }
@@ -376,24 +386,25 @@ bin_of(double confidence)
 
 /* Are confident claims right more often? */
 static void
-print_confidence(const struct odd_results *results, FILE *to)
+print_confidence(const struct odd_options *options, const struct odd_results *results, FILE *to)
 {
-	struct libscols_table *table = new_table("CONFIDENCE", to);
+	struct libscols_table *table = new_table("CONFIDENCE", options->draws > 1, to);
 
 	for (int bin = -1; bin < BINS; bin++) {
-		uint32_t counts[ODD_GRADES] = { 0 }, all = 0;
+		uint32_t counts[ODD_GRADES] = { 0 }, all = 0, open = 0;
 		char name[32];
 
 		for (uint32_t i = 0; i < results->count; i++) {
 			if (bin_of(results->rows[i].marks.confidence) != bin)
 				continue;
 			counts[results->rows[i].marks.grade]++;
+			open += results->rows[i].marks.open && results->rows[i].marks.grade == ODD_RIGHT;
 			all++;
 		}
 		if (all == 0)
 			continue;
 		snprintf(name, sizeof(name), "%.2f to %.2f", (double)bin / BINS, (bin + 1.0) / BINS);
-		add_line(table, bin < 0 ? "none stated" : name, counts);
+		add_line(table, bin < 0 ? "none stated" : name, counts, open);
 	}
 	scols_print_table(table);
 	scols_unref_table(table);
@@ -476,12 +487,15 @@ odd_print(const struct odd_options *options, const struct odd_results *results, 
 	if (options->draws > 1) {
 		fputs("By one rerun without each suspect:\n\n", to);
 		print_groups(options, results, true, to);
-		fprintf(to, "\nBy up to %u draws, and what their 95 %% intervals leave open may be named, or not:\n\n",
+		fprintf(to,
+			"\nBy up to %u draws, and what their 95 %% intervals leave open may be named, or not. OPEN: they "
+			"leave all\n"
+			"suspects of a case open, and no grade is counted:\n\n",
 			options->draws);
 	}
 	print_groups(options, results, false, to);
 	fputc('\n', to);
-	print_confidence(results, to);
+	print_confidence(options, results, to);
 	fputc('\n', to);
 	print_calibration(results, to);
 	print_errors(results, to);
@@ -506,16 +520,16 @@ odd_write(const struct odd_options *options, const struct odd_results *results, 
 	for (uint32_t i = 0; i < results->count; i++) {
 		const struct odd_row *row = &results->rows[i];
 
-		json_array_append_new(list,
-				      json_pack("{s:s, s:I, s:I, s:i, s:s, s:s, s:s, s:o, s:b, s:b, s:o, s:f, s:f, s:O}",
-						"group", row->group->name, "seed", (json_int_t)row->seed, "case",
-						(json_int_t)row->index, "draws", (int)row->draws, "grade",
-						odd_grade_name(row->marks.grade), "grade_of_one_rerun",
-						odd_grade_name(row->first.grade), "why", row->marks.why, "confidence",
-						row->marks.confidence >= 0 ? json_real(row->marks.confidence) : json_null(),
-						"acquitted", row->marks.acquitted, "false_fault", row->marks.false_fault,
-						"root_causes", findings_json(&row->marks), "time_ns", row->base_ns,
-						"without_all_ns", row->all_ns, "suspects", row->costs));
+		json_array_append_new(
+			list,
+			json_pack("{s:s, s:I, s:I, s:i, s:b, s:s, s:s, s:s, s:o, s:b, s:b, s:o, s:f, s:f, s:O}", "group",
+				  row->group->name, "seed", (json_int_t)row->seed, "case", (json_int_t)row->index, "draws",
+				  (int)row->draws, "open", row->marks.open, "grade", odd_grade_name(row->marks.grade),
+				  "grade_of_one_rerun", odd_grade_name(row->first.grade), "why", row->marks.why,
+				  "confidence", row->marks.confidence >= 0 ? json_real(row->marks.confidence) : json_null(),
+				  "acquitted", row->marks.acquitted, "false_fault", row->marks.false_fault, "root_causes",
+				  findings_json(&row->marks), "time_ns", row->base_ns, "without_all_ns", row->all_ns,
+				  "suspects", row->costs));
 	}
 	return output_json(list, options->dir, "odd.json", err);
 }
@@ -792,17 +806,32 @@ may_be(const struct odd_facts *facts, size_t suspect)
 	return worth_any(facts, fmax(perhaps_ns(truth, cost->regained_ns, cost->regained_error_ns), share_ns));
 }
 
+/* Do draws differ so much that it may have to be named, and may be without effect? */
+static bool
+is_open(const struct odd_facts *facts, size_t suspect)
+{
+	const struct rerun_cost *cost = &facts->truth->costs[suspect];
+
+	return fmax(cost->regained_error_ns, cost->error_ns) > 0 && may_be(facts, suspect) && !must_be(facts, suspect);
+}
+
 bool
 odd_is_settled(const struct odd_facts *facts)
 {
-	for (size_t s = 0; s < facts->suspects->count; s++) {
-		const struct rerun_cost *cost = &facts->truth->costs[s];
-		double error_ns = fmax(cost->regained_error_ns, cost->error_ns);
-
-		if (error_ns > 0 && may_be(facts, s) && !must_be(facts, s))
+	for (size_t s = 0; s < facts->suspects->count; s++)
+		if (is_open(facts, s))
 			return false;
-	}
 	return true;
+}
+
+/* Is nothing known of any suspect? Then a verdict is hardly wrong, and right by no merit. */
+static bool
+says_nothing(const struct odd_facts *facts)
+{
+	for (size_t s = 0; s < facts->suspects->count; s++)
+		if (!is_open(facts, s))
+			return false;
+	return facts->suspects->count != 0;
 }
 
 static void
@@ -944,6 +973,7 @@ odd_grade(const json_t *verdict, const struct odd_facts *facts, struct odd_marks
 	}
 	hold(facts, &allowed, &named, &held);
 	*marks = (struct odd_marks){ .grade = ODD_WRONG,
+				     .open = says_nothing(facts),
 				     .confidence = confidence_of(verdict),
 				     .acquitted = held.needed != 0 && held.right == 0 && is_innocent(verdict),
 				     .false_fault = named.broken };

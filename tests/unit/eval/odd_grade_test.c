@@ -215,6 +215,12 @@ chance_leaves_some_open(void **state)
 	assert_grade(FINDINGS(QUEUE("x->y/1>4791")), ODD_RIGHT);
 	assert_grade(INNOCENT, ODD_RIGHT);
 	assert_false(odd_is_settled(&facts));
+	assert_false(marks(INNOCENT).open); /* of the others it is known that they regain nothing */
+	for (size_t i = 0; i < suspects.count; i++)
+		truth.costs[i].regained_error_ns = 2.6 * MS;
+	assert_true(marks(INNOCENT).open);
+	for (size_t i = 1; i < suspects.count; i++)
+		truth.costs[i].regained_error_ns = 0;
 	assert_grade(FINDINGS(AT("packet-loss", "l0:5")), ODD_WRONG); /* that one regains nothing */
 	truth.all_error_ns = 0;                                       /* each may be without effect, and all are not */
 	assert_grade(INNOCENT, ODD_WRONG);
