@@ -590,12 +590,30 @@ index_range(const char *at, unsigned long *first, unsigned long *last)
 	return *last >= *first && *last - *first < CFG_MAX_PLACES && (*end == ',' || *end == ']') ? end : NULL;
 }
 
-/*
- * "[0-2,5]" in a path stands for each of these indices: the value is put at all of them.
- * @param left  how many more places the value may be put at
- */
+/* @return the number of places of a path, or one above CFG_MAX_PLACES; 1 of a path that put_values() refuses */
+static uint64_t
+count_places(const char *path)
+{
+	uint64_t count = 1;
+
+	for (const char *at = strchr(path, '['); at != NULL && count <= CFG_MAX_PLACES; at = strchr(at, '[')) {
+		unsigned long first, last;
+		uint64_t indices = 0;
+
+		do {
+			at = index_range(at + 1, &first, &last);
+			if (at == NULL)
+				return 1;
+			indices += last - first + 1;
+		} while (*at == ',');
+		count *= indices;
+	}
+	return count;
+}
+
+/* "[0-2,5]" in a path stands for each of these indices: the value is put at all of them. */
 static int
-put_values(struct cfg *cfg, const char *path, const char *text, uint32_t *left, struct err *err)
+put_values(struct cfg *cfg, const char *path, const char *text, struct err *err)
 {
 	const char *open = strchr(path, '[');
 	size_t room = strlen(path) + 24;
@@ -605,11 +623,8 @@ put_values(struct cfg *cfg, const char *path, const char *text, uint32_t *left, 
 
 	while (open != NULL && strpbrk(open, ",-]") != NULL && *strpbrk(open, ",-]") == ']')
 		open = strchr(open + 1, '[');
-	if (open == NULL || strchr(open, ']') == NULL) {
-		if ((*left)-- == 0)
-			return err_set(err, -EINVAL, "--set %s: more than %d places", text, CFG_MAX_PLACES);
+	if (open == NULL || strchr(open, ']') == NULL)
 		return put_value(cfg, cfg->root, path, text, err);
-	}
 	one = malloc(room);
 	if (one == NULL)
 		return err_set(err, -ENOMEM, "--set: out of memory");
@@ -622,7 +637,7 @@ put_values(struct cfg *cfg, const char *path, const char *text, uint32_t *left, 
 		}
 		for (unsigned long i = first; rc == 0 && i <= last; i++) {
 			snprintf(one, room, "%.*s[%lu%s", (int)(open - path), path, i, strchr(at, ']'));
-			rc = put_values(cfg, one, text, left, err);
+			rc = put_values(cfg, one, text, err);
 		}
 	}
 	free(one);
@@ -634,7 +649,6 @@ cfg_override(struct cfg *cfg, const char *assignment, struct err *err)
 {
 	const char *equals = strchr(assignment, '=');
 	char place[SET_FILE_BYTES], *path;
-	uint32_t left = CFG_MAX_PLACES;
 	int rc;
 
 	if (equals == NULL || equals == assignment || equals[1] == '\0')
@@ -647,7 +661,10 @@ cfg_override(struct cfg *cfg, const char *assignment, struct err *err)
 		return err_set(err, -ENOMEM, "--set: out of memory");
 	}
 	cfg->overrides++;
-	rc = put_values(cfg, path, assignment, &left, err);
+	if (count_places(path) <= CFG_MAX_PLACES)
+		rc = put_values(cfg, path, assignment, err);
+	else
+		rc = err_set(err, -EINVAL, "--set %s: more than %d places", assignment, CFG_MAX_PLACES);
 	free(path);
 	return rc;
 }
