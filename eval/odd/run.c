@@ -826,7 +826,7 @@ odd_is_settled(const struct odd_facts *facts)
 
 /* Is nothing known of any suspect? Then a verdict is hardly wrong, and right by no merit. */
 static bool
-says_nothing(const struct odd_facts *facts)
+is_all_open(const struct odd_facts *facts)
 {
 	for (size_t s = 0; s < facts->suspects->count; s++)
 		if (!is_open(facts, s))
@@ -973,7 +973,7 @@ odd_grade(const json_t *verdict, const struct odd_facts *facts, struct odd_marks
 	}
 	hold(facts, &allowed, &named, &held);
 	*marks = (struct odd_marks){ .grade = ODD_WRONG,
-				     .open = says_nothing(facts),
+				     .open = is_all_open(facts),
 				     .confidence = confidence_of(verdict),
 				     .acquitted = held.needed != 0 && held.right == 0 && is_innocent(verdict),
 				     .false_fault = named.broken };
