@@ -453,6 +453,8 @@ check_step(struct record_check *check, const void *rec, struct err *err)
 		return record_wrong(&r->hdr, "end_ps", r->end_ps, err, "%" PRIu64 " at least, when it began", r->start_ps);
 	if (r->open && r->end_ps != 0)
 		return record_wrong(&r->hdr, "end_ps", r->end_ps, err, "0: the step is open");
+	if (r->open == REC_STEP_WAITS && r->start_ps != 0)
+		return record_wrong(&r->hdr, "start_ps", r->start_ps, err, "0: the step has not begun");
 	if (r->rtt_min_ps > r->rtt_mean_ps)
 		return record_wrong(&r->hdr, "rtt_min_ps", r->rtt_min_ps, err, "at most %" PRIu64 ", the mean",
 				    r->rtt_mean_ps);

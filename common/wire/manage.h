@@ -155,7 +155,7 @@ struct manage_step {
 	uint32_t collective, iteration, rank, step;
 	uint32_t flow;                                        /* index into the run's flow table */
 	uint32_t waited_collective, waited_rank, waited_step; /* as in struct rec_step */
-	uint32_t retransmits, open;
+	uint32_t retransmits, open;                           /* open: enum rec_step_state */
 	uint64_t bytes, acked_bytes, start_ps, end_ps;
 };
 

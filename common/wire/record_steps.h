@@ -133,6 +133,14 @@ struct rec_depend {
 REC_DEPEND_FIELDS(WIRE_AT, rec_depend)
 WIRE_SIZE(rec_depend, 56)
 
+/* Of a step, when its host reports it. Value, number, name. */
+#define REC_STEP_STATES(ROW)                                                                                               \
+	ROW(REC_STEP_OVER, 0, "over")                                                                                      \
+	ROW(REC_STEP_OPEN, 1, "open")                                                                                      \
+	ROW(REC_STEP_WAITS, 2, "waits")
+
+enum rec_step_state { REC_STEP_STATES(ENUM_VALUE) };
+
 /* A finished step (III-C1), or one still open at the end of the run. hdr.node: its rank's host. */
 struct rec_step {
 	struct rec_hdr hdr;
@@ -144,8 +152,12 @@ struct rec_step {
 	uint32_t waited_collective, waited_rank, waited_step;
 	uint32_t retransmits; /* packets sent again in this step */
 	uint64_t bytes, acked_bytes;
-	uint64_t start_ps, end_ps; /* end_ps 0: open; start_ps 0 with end_ps 0: not started, waits for what waited_* name */
-	uint32_t open;             /* 1: open at the end of the run */
+	uint64_t start_ps, end_ps; /* end_ps 0: open */
+	/*
+	 * enum rec_step_state at the end of the run: one that waits has not begun, and waits for what waited_* name, or for
+	 * its collective's start
+	 */
+	uint32_t open;
 	/* least time after which it took a packet for lost, by time alone; 0: it did not, or not known */
 	uint32_t waited_ns;
 	uint64_t rtt_min_ps, rtt_mean_ps; /* of its packets' round trips; 0: no sample */
@@ -169,7 +181,7 @@ struct rec_step {
 	F(T, 64, acked_bytes, TOTAL)                                                                                       \
 	F(T, 72, start_ps, PAST)                                                                                           \
 	F(T, 80, end_ps, PAST)                                                                                             \
-	F(T, 88, open, FLAG)                                                                                               \
+	F(T, 88, open, ENUM(REC_STEP_STATES))                                                                              \
 	F(T, 92, waited_ns, ANY)                                                                                           \
 	F(T, 96, rtt_min_ps, TIME)                                                                                         \
 	F(T, 104, rtt_mean_ps, TIME)                                                                                       \

@@ -88,7 +88,7 @@ facts_of(const struct verdict *v)
 	for (uint32_t c = 0; c < v->run.ncollectives; c++) {
 		const struct run_collective *collective = &v->run.collectives[c];
 		uint64_t took_ps = facts_took_ps(v, collective);
-		double excess = collective->complete ? badness(v, c) : 1e9;
+		double excess = collective->complete ? badness(v, c) : collective->begun ? 1e9 : 1e8;
 
 		if (facts.worst == RUN_NONE || excess > most) {
 			facts.worst = c;

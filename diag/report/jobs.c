@@ -96,6 +96,7 @@ job_facts(const struct verdict *v, uint32_t job, struct job_facts *facts)
 		if (iteration->end_ps > facts->end_ps)
 			facts->end_ps = iteration->end_ps;
 		facts->unfinished += !iteration->complete;
+		facts->begun |= iteration->begun;
 		add_path(&v->run, &vedrfolnir_of(v)->waiting[i], facts);
 	}
 	if (facts->unfinished != 0)
@@ -222,8 +223,8 @@ job_row(struct libscols_table *table, const struct facts *facts, uint32_t job)
 		else
 			snprintf(iterations, sizeof(iterations), "%u", job_of.iterations);
 		rc = table_row(table, printable_text(run->jobs[job].name, name, sizeof(name)), iterations,
-			       fmt_time_bare(facts->unit, job_of.start_ps).text,
-			       fmt_time_bare(facts->unit, end_ps - job_of.start_ps).text,
+			       job_of.begun ? fmt_time_bare(facts->unit, job_of.start_ps).text : "-",
+			       job_of.begun ? fmt_time_bare(facts->unit, end_ps - job_of.start_ps).text : "-",
 			       fmt_time_bare(facts->unit, job_of.lost_ps).text,
 			       printable_text(shares, plain, sizeof(plain)), NULL);
 	}

@@ -17,6 +17,7 @@ struct job_part {
 /* Over all iterations. */
 struct job_facts {
 	uint32_t iterations, unfinished;
+	bool begun;                /* a step of it */
 	uint64_t start_ps, end_ps; /* end: 0 if one did not finish */
 	uint64_t path_ps;          /* of all steps on critical paths */
 	uint64_t compute_ps;       /* of it, local steps' */

@@ -287,6 +287,10 @@ print_unfinished(const struct verdict *v, const struct run_collective *collectiv
 	if (v->run.end_node < v->run.nnodes && v->run.end_reason != REC_END_QP_ERROR &&
 	    v->run.end_reason != REC_END_HOST_LOST && v->run.end_reason != REC_END_PART_LOST)
 		fmt_append(buf, cap, " (host %s no longer answered)", v->run.nodes[v->run.end_node].name);
+	if (!collective->begun && !v->run.truncated) {
+		fmt_append(buf, cap, " before it began (%s expected).", fmt_time(unit, collective->expect_ps).text);
+		return;
+	}
 	fmt_append(buf, cap, " after %s, with %u of %u steps done (%s expected for all).",
 		   fmt_time(unit, facts_took_ps(v, collective)).text, done, collective->nsteps,
 		   fmt_time(unit, collective->expect_ps).text);

@@ -104,7 +104,7 @@ collective_row(const struct verdict *v, const struct run_collective *c, FILE *to
 	else if (c->complete)
 		fprintf(to, " %6.*f %6.*f", coll_bw_decimals(algbw), algbw, coll_bw_decimals(busbw), busbw);
 	else
-		fprintf(to, " %13s", "unfinished");
+		fprintf(to, " %13s", c->begun || v->run.truncated ? "unfinished" : "not begun");
 	if (v->run.ncollectives > 1)
 		fprintf(to, "  %9u  %s", c->iteration, printable_text(c->name, plain, sizeof(plain)));
 	fputc('\n', to);

@@ -480,9 +480,9 @@ run_sum_up_iterations(struct run *run)
 {
 	for (uint32_t i = 0; i < run->niterations; i++) {
 		struct run_iteration *it = &run->iterations[i];
-		bool any = false;
 
 		it->complete = true;
+		it->start_ps = run->end_ps;
 		it->first_step = run->collectives[it->first_collective].first_step;
 		for (uint32_t c = it->first_collective; c < it->first_collective + it->ncollectives; c++) {
 			const struct run_collective *coll = &run->collectives[c];
@@ -493,9 +493,9 @@ run_sum_up_iterations(struct run *run)
 			if (it->nsteps == 0)
 				it->first_step = coll->first_step;
 			it->nsteps += coll->nsteps;
-			it->start_ps = !any || coll->start_ps < it->start_ps ? coll->start_ps : it->start_ps;
-			it->end_ps = coll->end_ps > it->end_ps ? coll->end_ps : it->end_ps;
-			any = true;
+			it->begun |= coll->begun;
+			it->start_ps = min_u64(it->start_ps, coll->start_ps);
+			it->end_ps = max_u64(it->end_ps, coll->end_ps);
 		}
 		if (!it->complete)
 			it->end_ps = 0;

@@ -74,7 +74,7 @@ struct run_iteration {
 	uint32_t first_collective, ncollectives; /* in run.collectives, consecutive */
 	uint32_t first_step, nsteps;             /* in run.steps, consecutive */
 	uint64_t start_ps, end_ps;               /* end: of the last step; 0 if not complete */
-	bool complete;
+	bool complete, begun;                    /* not begun: start_ps is the run's end */
 };
 
 /* One iteration of a collective. Sorted by (job, iteration, id). */
@@ -90,8 +90,7 @@ struct run_collective {
 	uint64_t step_bytes;          /* largest step */
 	uint64_t start_ps, end_ps;    /* end: of the last step; 0 if not complete */
 	uint64_t ideal_ps, expect_ps; /* durations */
-	bool complete;
-	bool began;                   /* a step's report shows it */
+	bool complete, begun;         /* not begun: start_ps is the run's end */
 	uint32_t first_step, nsteps;  /* its steps in run.steps, consecutive, rank major */
 	uint32_t first_rank, nranks;  /* in run.ranks: of rank 0, 1, ... */
 	uint32_t first_after, nafter; /* in run.after: collectives of the same iteration that its ranks do before */

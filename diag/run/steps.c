@@ -243,25 +243,6 @@ run_failed(const struct run *run)
 				   run->end_reason == REC_END_HOST_LOST || run->end_reason == REC_END_PART_LOST);
 }
 
-/*
- * Zero start and end mean "not started", or started at zero: a step without any dependency may, of a collective that
- * other records show to have begun; or everything was due and nothing would move.
- */
-static bool
-began_at_zero(const struct run *run, const struct run_step *step)
-{
-	const struct run_collective *collective = &run->collectives[step->collective];
-
-	return step->ndeps == 0 && collective->iteration == 0 && collective->nafter == 0 && !run_is_flows(collective) &&
-	       (collective->began || run_failed(run));
-}
-
-static bool
-shows_beginning(const struct rec_step *rec)
-{
-	return rec->open == 0 || rec->start_ps != 0 || rec->acked_bytes != 0 || rec->retransmits != 0 || rec->wire_ps != 0;
-}
-
 uint64_t
 run_slow_after_ps(const struct run *run, const struct run_step *step)
 {
@@ -277,8 +258,8 @@ take_report(struct run *run, struct run_step *step, const struct rec_step *rec)
 	uint64_t limit_ps = run_slow_after_ps(run, step), exec_ps;
 
 	step->reported = true;
-	step->open = rec->open != 0;
-	step->started = shows_beginning(rec) || began_at_zero(run, step);
+	step->open = rec->open != REC_STEP_OVER;
+	step->started = rec->open != REC_STEP_WAITS;
 	step->acked_bytes = rec->acked_bytes;
 	step->retransmits = rec->retransmits;
 	step->naks = rec->naks;
@@ -338,8 +319,9 @@ static void
 take_steps(struct run *run, const struct evidence *ev, uint32_t index)
 {
 	struct run_collective *out = &run->collectives[index];
-	bool complete = true, any = false;
+	bool complete = true;
 
+	out->start_ps = run->end_ps;
 	out->nsteps = ev->first_steps[index + 1] - ev->first_steps[index];
 	out->first_step = out->nsteps != 0 ? ev->first_steps[index] : 0;
 	for (uint32_t i = out->first_step; i < out->first_step + out->nsteps; i++) {
@@ -353,11 +335,10 @@ take_steps(struct run *run, const struct evidence *ev, uint32_t index)
 			out->step_bytes = step->bytes;
 		if (!step->started)
 			continue;
-		if (!any || step->start_ps < out->start_ps)
-			out->start_ps = step->start_ps;
+		out->start_ps = min_u64(out->start_ps, step->start_ps);
 		if (step->end_ps > out->end_ps)
 			out->end_ps = step->end_ps;
-		any = true;
+		out->begun = true;
 	}
 	out->complete = complete && out->nsteps != 0 && out->nsteps == out->steps;
 	if (!out->complete)
@@ -486,12 +467,6 @@ run_fill_steps(struct run *run, const struct evidence *ev, struct err *err)
 	run->nsteps = ev->nsteps;
 	run->ndepends = ev->ndeps;
 	memcpy(run->depends, ev->deps, ev->ndeps * sizeof(*run->depends));
-	for (uint32_t c = 0; c < run->ncollectives; c++) {
-		struct rec_step report;
-
-		for (uint32_t i = ev->first_steps[c]; i < ev->first_steps[c + 1] && !run->collectives[c].began; i++)
-			run->collectives[c].began = evidence_report(ev, i, &report) && shows_beginning(&report);
-	}
 	for (uint32_t c = 0; c < run->ncollectives; c++)
 		take_steps(run, ev, c);
 	run_sum_up_iterations(run);

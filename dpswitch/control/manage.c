@@ -719,7 +719,7 @@ static const struct field {
 	FIELD(PROGRESS, manage_progress, reserved, 0),
 	FIELD(QP, manage_qp, qpn, MAX_QPN),
 	FIELD(QP, manage_qp, reserved, 0),
-	FIELD(STEP, manage_step, open, 1),
+	FIELD(STEP, manage_step, open, REC_STEP_WAITS),
 	FIELD(STEP, manage_step, bytes, RECORD_MAX_COUNT),
 	FIELD(STEP, manage_step, acked_bytes, RECORD_MAX_COUNT),
 	FIELD(STEP, manage_step, start_ps, RECORD_MAX_PS),

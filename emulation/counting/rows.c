@@ -164,7 +164,7 @@ write_host(const struct emulation *emulation, const struct step_engine *engine, 
 	for (size_t i = 0; steps && i < step_engine_rows(engine); i++) {
 		struct step_row row = step_engine_row(engine, i);
 
-		if (!output_step_is_off(emulation->scenario->plan, &row))
+		if (!row.waits)
 			write_step(&row, store);
 	}
 	for (size_t i = 0; i < step_engine_flows(engine); i++) {

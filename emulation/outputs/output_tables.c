@@ -52,12 +52,6 @@ write_step(const struct emulation *emulation, const struct step_row *row, FILE *
 		fprintf(file, ",%u,%u,%u\n", row->waited_for.collective, row->waited_for.rank, row->waited_for.step);
 }
 
-bool
-output_step_is_off(const struct plan *plan, const struct step_row *row)
-{
-	return row->collective == REC_NONE && plan->backgrounds[plan->of[row->flow].owner].start_ps == TIME_NEVER;
-}
-
 int
 output_steps(const struct emulation *emulation, const char *dir, struct err *err)
 {
@@ -76,9 +70,8 @@ output_steps(const struct emulation *emulation, const char *dir, struct err *err
 		for (size_t r = 0; r < rows; r++) {
 			struct step_row row = step_engine_row(emulation->engines[i], r);
 
-			if (output_step_is_off(emulation->scenario->plan, &row))
-				continue;
-			write_step(emulation, &row, out.file);
+			if (!row.waits)
+				write_step(emulation, &row, out.file);
 		}
 	}
 	return outfile_close(&out, 0, err);

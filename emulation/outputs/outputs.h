@@ -43,11 +43,8 @@ const char *output_limit(enum rec_end_reason reason);
 json_t *output_run_own(const struct emulation *emulation);
 json_t *output_truth_own(const struct emulation *emulation);
 
-/* DIR/steps.csv: every step of every flow, background flows with step 0. */
+/* DIR/steps.csv: every step of every flow that began, background flows with step 0. */
 int output_steps(const struct emulation *emulation, const char *dir, struct err *err);
-
-/* Is it of a background flow that is not enabled, and thus no row? */
-bool output_step_is_off(const struct plan *plan, const struct step_row *row);
 
 /*
  * DIR/flows.csv: every background flow and every generated one that arrived; none where the scenario has no such

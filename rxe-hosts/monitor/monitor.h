@@ -103,7 +103,7 @@ struct step_result {
 	uint64_t bytes, acked_bytes;
 	uint64_t start_ps, end_ps;
 	uint32_t retransmits;
-	bool open;
+	bool open, waits; /* open: and it has not begun */
 };
 
 /* Reports a finished (or, at the end of the run, an open) step to the analyzer, and where its sender's time went. */

@@ -23,6 +23,7 @@ enum {
 	ROW_NEXT = 1 << 4,        /* so is step, but for the one behind it */
 	ROW_WAITED = 1 << 5,      /* for a step */
 	ROW_WAITED_SAME = 1 << 6, /* collective and rank are those of the row before */
+	ROW_WAITS = 1 << 7,       /* has not begun */
 };
 
 static const struct step_done nothing = { .waited_for = { UINT32_MAX, UINT32_MAX, 0 } };
@@ -73,8 +74,8 @@ flags_of(const struct step_done *row, const struct step_done *before)
 {
 	const struct step_ref *on = &row->waited_for, *last = &before->waited_for;
 
-	return (uint8_t)((row->open ? ROW_OPEN : 0) | (row->retransmits != 0 ? ROW_RESENT : 0) |
-			 (row->unacked_bytes != 0 ? ROW_UNACKED : 0) |
+	return (uint8_t)((row->open ? ROW_OPEN : 0) | (row->waits ? ROW_WAITS : 0) |
+			 (row->retransmits != 0 ? ROW_RESENT : 0) | (row->unacked_bytes != 0 ? ROW_UNACKED : 0) |
 			 (row->slot == before->slot && row->iteration == before->iteration ? ROW_SAME : 0) |
 			 (row->step == before->step + 1 ? ROW_NEXT : 0) | (on->step != 0 ? ROW_WAITED : 0) |
 			 (last->step != 0 && on->collective == last->collective && on->rank == last->rank ? ROW_WAITED_SAME
@@ -142,6 +143,7 @@ read_row(const uint8_t **at, struct step_done *row)
 	uint8_t flags = *(*at)++;
 
 	row->open = (flags & ROW_OPEN) != 0;
+	row->waits = (flags & ROW_WAITS) != 0;
 	if ((flags & ROW_SAME) == 0) {
 		row->slot = (uint32_t)get(at);
 		row->iteration = (uint32_t)get(at);

@@ -470,6 +470,7 @@ background_row(const struct step_engine *engine, const struct background *backgr
 		.waited_for = { REC_NONE, REC_NONE, 0 },
 		.retransmits = (uint32_t)background->retransmits,
 		.open = open,
+		.waits = !background->started,
 	};
 }
 
@@ -506,6 +507,7 @@ step_engine_row(const struct step_engine *engine, size_t index)
 		.waited_for = done.waited_for,
 		.retransmits = done.retransmits,
 		.open = done.open,
+		.waits = done.waits,
 	};
 }
 
@@ -691,7 +693,8 @@ step_engine_put_step(struct step_engine *engine, const struct manage_step *step)
 					    .start_ps = step->start_ps,
 					    .end_ps = step->end_ps,
 					    .retransmits = step->retransmits,
-					    .open = step->open != 0,
+					    .open = step->open != REC_STEP_OVER,
+					    .waits = step->open == REC_STEP_WAITS,
 				    });
 	return true;
 }
@@ -753,7 +756,9 @@ step_engine_get_step(const struct step_engine *engine, size_t index)
 		.waited_rank = row.waited_for.rank,
 		.waited_step = row.waited_for.step,
 		.retransmits = row.retransmits,
-		.open = row.open,
+		.open = row.waits  ? REC_STEP_WAITS
+			: row.open ? REC_STEP_OPEN
+				   : REC_STEP_OVER,
 		.bytes = row.bytes,
 		.acked_bytes = row.acked_bytes,
 		.start_ps = row.start_ps,

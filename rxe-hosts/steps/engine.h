@@ -87,10 +87,10 @@ struct step_row {
 	uint32_t flow;
 	uint32_t retransmits;
 	uint64_t bytes, acked_bytes;
-	uint64_t start_ps, end_ps;    /* end_ps 0: open; both 0: not started */
+	uint64_t start_ps, end_ps;    /* end_ps 0: open */
 	uint64_t ideal_ps, expect_ps; /* the same for background flows; over all their messages */
 	struct step_ref waited_for;
-	bool open;
+	bool open, waits; /* open: and it has not begun */
 };
 
 /* Rows in the order of completion; background flows, by their order in the scenario, behind them after the close. */

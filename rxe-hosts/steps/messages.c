@@ -182,7 +182,8 @@ messages_close(struct messages *m, struct device *device, uint64_t now_ps)
 			open = so_far(device, message->flow, now_ps);
 			connection->acked_bytes = open.bytes;
 		}
-		judged_open(&judge, &judged, device, m->states[i].begin_ps, &open, now_ps);
+		judged_open(&judge, &judged, device, m->states[i].begun ? m->states[i].begin_ps : TIME_NEVER, &open,
+			    now_ps);
 	}
 }
 
@@ -262,7 +263,8 @@ background_close(struct background *background, struct device *device, uint64_t 
 	if (background->judge.agent != NULL && background->messages == 0 && background->plan->start_ps <= now_ps) {
 		struct plan_judged judged = plan_judged_background(background->judge.plan, background->plan);
 
-		judged_open(&background->judge, &judged, device, background->start_ps, &open, now_ps);
+		judged_open(&background->judge, &judged, device, background->started ? background->start_ps : TIME_NEVER,
+			    &open, now_ps);
 	}
 }
 
@@ -356,16 +358,19 @@ so_far(struct device *device, uint32_t flow, uint64_t now_ps)
 
 /*
  * The run ends, and it is open.
- * @param until  of its message, up to its time or its failure; zero where it has not begun; so is start_ps
+ * @param start_ps  TIME_NEVER: it has not begun
+ * @param until     of its message, up to its time or its failure; zero where it has not begun
  */
 static void
 judged_open(const struct judge *judge, const struct plan_judged *flow, struct device *device, uint64_t start_ps,
 	    const struct wc *until, uint64_t now_ps)
 {
-	struct step_result result = result_of(judge, flow, start_ps);
+	bool waits = start_ps == TIME_NEVER;
+	struct step_result result = result_of(judge, flow, waits ? 0 : start_ps);
 
 	if (judge->agent == NULL)
 		return;
+	result.waits = waits;
 	result.acked_bytes = until->bytes;
 	result.retransmits = until->retransmits;
 	result.open = true;

@@ -447,6 +447,7 @@ open_step(const struct step_engine *engine, const struct step_rank *rank, uint32
 		.bytes = plan_step_bytes(c, rank->rank, step),
 		.start_ps = begun ? at->start_ps : 0,
 		.open = true,
+		.waits = !begun,
 	};
 	if (at->state == CHAIN_FAILED) {
 		result->acked_bytes = at->failure.bytes;
@@ -493,6 +494,7 @@ step_report(struct step_engine *engine, const struct step_rank *rank, const stru
 		.unacked_bytes = (uint32_t)(result->bytes - result->acked_bytes),
 		.retransmits = result->retransmits,
 		.open = result->open,
+		.waits = result->waits,
 	};
 
 	done_log_add(&engine->done, &row);

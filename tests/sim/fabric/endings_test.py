@@ -92,6 +92,25 @@ def unfinished():
     command(*flows, "--allow-unfinished")
 
 
+def never_began():
+    """The start of a collective with local steps is after the run's end, by its limit or because nothing else moves."""
+    exchange = """collectives = ( { op = "alltoall"; algorithm = "pairwise"; ranks = [ "a1", "b1", "a2", "b2" ];
+  bytes = 40000; sport = 10003; start = "50ms"; } );
+"""
+    flow = 'flows = ( { src = "a1"; dst = "b1"; sport = 1; bytes = 4000000; } );\n'
+    storm = fault("pfc-storm", port="b1:1", start="5us")
+    for name, path, args in (("limit", small(collective=exchange), sets(limits__virtual_time="10ms")),
+                             ("stall", small(storm, collective=exchange, extra=flow), sets(host__timeout="0ps", limits__stall="20ms"))):
+        run = rocelab(path, *args)
+        check(run.run["end_reason"] in ("virtual_time", "stall"), f"never began, {name}: it ends first", run.run["end_reason"])
+        slow = [f for f in run.findings() if f["type"] == "slow-host"]
+        check(not slow, f"never began, {name}: hosts that had nothing to do are not slow", slow)
+        check(all(step["job"] == "-" for step in run.steps()), f"never began, {name}: steps.csv has none of its steps", run.steps())
+        words = re.sub(r"\s+", " ", run.report)
+        check("not begun" in words and ("before it began" in words or name == "stall"), f"never began, {name}: the report says so", run.report)
+        agrees_with_itself(run, f"never began, {name}")
+
+
 def stalled():
     storm = small(fault("pfc-storm", port="b1:1", start="50us"))
     run = rocelab(storm, *sets(host__timeout="0ps", limits__stall="20ms"))
@@ -221,6 +240,7 @@ nowhere_to_write()
 output_without_reader()
 limited()
 unfinished()
+never_began()
 stalled()
 waiting_is_no_stall()
 failed()

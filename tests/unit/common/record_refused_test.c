@@ -238,8 +238,11 @@ steps_agree(void **state)
 	    .start_ps = 2, .end_ps = 1);
 	BAD(step, STEP, 1, "end_ps = 1; right would be 0: the step is open", .step = 1, .waited_step = 1, .open = 1,
 	    .end_ps = 1);
+	BAD(step, STEP, 1, "start_ps = 1; right would be 0: the step has not begun", .step = 1, .waited_step = 1,
+	    .open = REC_STEP_WAITS, .start_ps = 1);
 	BAD(step, STEP, 1, "acked_bytes = 1; right would be at most 0", .step = 1, .waited_step = 1, .acked_bytes = 1);
-	GOOD(step, STEP, 1, .step = 1, .waited_step = 1, .open = 1);
+	GOOD(step, STEP, 1, .step = 1, .waited_step = 1, .open = REC_STEP_OPEN);
+	GOOD(step, STEP, 1, .step = 1, .waited_step = 1, .open = REC_STEP_WAITS);
 }
 
 static void

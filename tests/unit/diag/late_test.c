@@ -269,33 +269,35 @@ test_pause_after_short_steps(void **state)
 	records_fini(&r);
 }
 
-/* Open and without a start: it began at 0 where another step shows it, or where the run ended as nothing would move. */
+/* A step that waits has not begun, however the run ended; one that is open began at 0, without a byte acknowledged. */
 static void
 test_what_never_began(void **state)
 {
 	static const struct {
-		uint32_t end;
-		bool moved, began;
+		uint32_t end, open;
 	} cases[] = {
-		{ REC_END_VIRTUAL_TIME, false, false },
-		{ REC_END_VIRTUAL_TIME, true, true },
-		{ REC_END_STALL, false, true },
+		{ REC_END_VIRTUAL_TIME, REC_STEP_WAITS },
+		{ REC_END_VIRTUAL_TIME, REC_STEP_OPEN },
+		{ REC_END_STALL, REC_STEP_WAITS },
+		{ REC_END_STALL, REC_STEP_OPEN },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct rec_step open = { .collective = 5, .step = 1, WAITED_NONE, .bytes = 1000, .open = 1 };
+		struct rec_step open = { .collective = 5, .step = 1, WAITED_NONE, .bytes = 1000, .open = cases[i].open };
+		bool began = cases[i].open == REC_STEP_OPEN;
 		struct records r;
 		struct verdict *v;
 
 		fabric(&r);
 		RECORDS_PUT(&r, open, REC_STEP, H17, 200 * MS);
 		open.rank = 1;
-		open.acked_bytes = cases[i].moved ? 10 : 0;
 		RECORDS_PUT(&r, open, REC_STEP, H18, 200 * MS);
 		records_end(&r, cases[i].end, 200 * MS);
 		v = case_diagnose(&r);
-		assert_int_equal(v->run.steps[4].started, cases[i].began);
-		assert_int_equal(v->run.steps[4].slow, cases[i].began);
+		assert_int_equal(v->run.steps[4].started, began);
+		assert_int_equal(v->run.steps[4].slow, began);
+		assert_int_equal(v->run.collectives[v->run.steps[4].collective].begun, began);
+		assert_int_equal(v->run.collectives[v->run.steps[4].collective].start_ps, began ? 0 : 200 * MS);
 		verdict_destroy(v);
 		records_fini(&r);
 	}

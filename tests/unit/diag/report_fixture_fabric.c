@@ -156,7 +156,7 @@ fixture_steps(struct verdict *v, const uint32_t *flow_of_rank, const uint64_t *d
 		}
 	}
 	c->start_ps = start_ps;
-	c->complete = true;
+	c->complete = c->begun = true;
 	v->run.end_ps = c->end_ps;
 	fixture_job(v);
 }
@@ -176,7 +176,8 @@ fixture_job(struct verdict *v)
 						       .nsteps = c->nsteps,
 						       .start_ps = c->start_ps,
 						       .end_ps = c->end_ps,
-						       .complete = c->complete };
+						       .complete = c->complete,
+						       .begun = true };
 }
 
 void

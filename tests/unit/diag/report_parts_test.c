@@ -194,6 +194,9 @@ worst_collective_is_first(void **state)
 	assert_int_equal(facts_of(v).worst, 1);
 	c[2].complete = false; /* unfinished is worse than any time */
 	assert_int_equal(facts_of(v).worst, 2);
+	c[0].complete = c[0].begun = false; /* and of these, one that began */
+	assert_int_equal(facts_of(v).worst, 2);
+	c[0].complete = c[0].begun = true;
 	/* and findings say which one they are about */
 	c[1].iteration = 7;
 	v->findings[1].collective = v->findings[1].parts[0].collective = 1;

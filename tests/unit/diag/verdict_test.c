@@ -229,7 +229,7 @@ static void
 test_open(void **state)
 {
 	struct rec_step open = { .step = 1, WAITED_NONE, .open = 1, .bytes = 360000000 };
-	struct rec_step next = { .rank = 1, .step = 2, .waited_step = 1, .open = 1 };
+	struct rec_step next = { .rank = 1, .step = 2, .waited_step = 1, .open = REC_STEP_WAITS };
 	struct rec_port_row answer = records_port_row(0, 19, 19, 0, 0, 0);
 	struct records r;
 	struct verdict *v;

@@ -99,6 +99,7 @@ any_steps(void **state)
 			.unacked_bytes = (uint32_t)any(&prng, 32),
 			.retransmits = (uint32_t)any(&prng, 32),
 			.open = prng_next(&prng) % 2 != 0,
+			.waits = prng_next(&prng) % 2 != 0,
 		};
 		if (waited)
 			rows[i].waited_for = (struct step_ref){ (uint32_t)any(&prng, 32), (uint32_t)any(&prng, 32),
@@ -121,6 +122,7 @@ largest_steps(void **state)
 			.unacked_bytes = UINT32_MAX,
 			.retransmits = UINT32_MAX,
 			.open = true,
+			.waits = true,
 		};
 	add_all(9);
 }

@@ -261,15 +261,37 @@ open_steps_are_reported(void **state)
 	assert_int_equal(rec->hdr.time_ps, 20 * MS);
 	assert_int_equal(step_record(1, 0)->open, 0);
 	rec = step_record(1, 1); /* not started: waits for host 0 */
-	assert_int_equal(rec->open, 1);
+	assert_int_equal(rec->open, REC_STEP_WAITS);
 	assert_int_equal(rec->step, 2);
 	assert_int_equal(rec->start_ps, 0);
 	assert_int_equal(rec->end_ps, 0);
 	assert_int_equal(rec->waited_rank, 0);
 	assert_null(step_record(1, 2));
 	assert_int_equal(step_engine_rows(rig.engine[1]), 2);
-	assert_true(step_engine_row(rig.engine[1], 1).open);
+	assert_true(step_engine_row(rig.engine[1], 1).open && step_engine_row(rig.engine[1], 1).waits);
+	assert_false(step_engine_row(rig.engine[0], 0).waits);
 	assert_false(step_engines_result(rig.engine, 4, 0, 0).complete);
+}
+
+/* The run ends before the collective's start, or when the first steps began at 0 and nothing was acknowledged. */
+static void
+steps_that_wait_for_a_start_have_not_begun(void **state)
+{
+	static const char *const starts[] = { "start = \"30ms\";", "" };
+
+	for (size_t i = 0; i < ARRAY_LEN(starts); i++) {
+		char text[128];
+
+		snprintf(text, sizeof(text), "collectives = ( { step_bytes = 1000; %s } );", starts[i]);
+		init(4, text);
+		steps_rig_timers(&rig, 0);
+		step_engine_close(rig.engine[0], 20 * MS);
+		assert_int_equal(step_record(0, 0)->open, i == 0 ? REC_STEP_WAITS : REC_STEP_OPEN);
+		assert_int_equal(step_record(0, 0)->start_ps, 0);
+		assert_int_equal(step_engine_row(rig.engine[0], 0).waits, i == 0);
+		if (i == 0)
+			teardown(state);
+	}
 }
 
 static void
@@ -354,6 +376,7 @@ UNIT_TEST(steps)
 		TEST(slow_host_starts_late),
 		TEST(fresh_qp_each_step),
 		TEST(open_steps_are_reported),
+		TEST(steps_that_wait_for_a_start_have_not_begun),
 		TEST(a_failed_qp_leaves_its_step_open),
 		TEST(strange_messages_are_counted),
 		TEST(measured_paths_make_thresholds),
