@@ -24,8 +24,8 @@ const struct flowpulse_precondition flowpulse_preconditions[FLOWPULSE_HOLDS] = {
 				     "prediction has packets that hosts sent again; what a link loses arrives by others" },
 	[FLOWPULSE_NOT_LOST] = { .key = "not-lost",
 				 .because =
-					 "hosts sent nothing again in those iterations: packets were spread unevenly, and "
-					 "none was lost",
+					 "hosts sent nothing again in those iterations, or it arrived twice: packets were "
+					 "spread unevenly, and none was lost",
 				 .is_clear = true },
 	[FLOWPULSE_EXCESS] = { .key = "excess",
 			       .because = "more than twice as much is missing as hosts sent again: most of it was spread "
@@ -151,6 +151,55 @@ less_of(const struct flowpulse *own, const struct paths *paths, const struct rec
 	return predicted > seen ? 1 - seen / predicted : 0;
 }
 
+/* Does a leaf receive from a sender what an alarm is about? In its iterations, or those that it was found in together. */
+static bool
+is_arrival(const struct paths *paths, const struct rec_volume_alarm *alarm, uint32_t leaf, uint32_t sender,
+	   uint32_t iteration)
+{
+	const uint32_t *pod = paths->pod;
+	bool is_pod = paths_is_of_pods(paths, alarm->hdr.node);
+
+	if (iteration > alarm->iteration || alarm->iteration - iteration >= alarm->pooled || sender == REC_NONE ||
+	    paths_is_of_pods(paths, leaf) || (is_pod ? pod[leaf] != pod[alarm->hdr.node] : leaf != alarm->hdr.node))
+		return false;
+	if (alarm->sender == REC_NONE)
+		return !is_pod || pod[sender] != pod[leaf];
+	return is_pod ? pod[sender] == pod[alarm->sender] : sender == alarm->sender;
+}
+
+/*
+ * Packets of an alarm's senders that arrived twice: what their leaves received by all ports together beyond the
+ * prediction. A packet that was lost arrives once, when it is sent again; one that was overtaken, or whose ACK was late,
+ * arrives twice.
+ */
+static uint64_t
+twice_of(const struct flowpulse *own, const struct paths *paths, const struct rec_volume_alarm *alarm)
+{
+	double predicted = 0, seen = 0;
+
+	for (uint32_t i = 0; i < own->nvolumes; i++) {
+		const struct rec_volume *volume = &own->volumes[i];
+
+		if (volume->learned != 0 || volume->flaws != 0 ||
+		    !is_arrival(paths, alarm, volume->hdr.node, volume->sender, volume->iteration))
+			continue;
+		predicted += (double)volume->predicted;
+		seen += (double)volume->seen;
+	}
+	for (uint32_t i = 0; i < own->nflaws; i++) {
+		const struct rec_volume_flaw *flaw = &own->flaws[i];
+
+		if (flaw->flaw != REC_FLAW_DEMAND ||
+		    !is_arrival(paths, alarm, flaw->hdr.node, flaw->sender, flaw->iteration))
+			continue;
+		predicted += (double)flaw->predicted;
+		seen += (double)flaw->seen;
+	}
+	return alarm->got != 0 && seen > predicted
+		       ? (uint64_t)((seen - predicted) * (double)alarm->packets / (double)alarm->got)
+		       : 0;
+}
+
 static bool
 is_of_iteration(const struct rec_volume_alarm *alarm, uint32_t node, uint32_t iteration)
 {
@@ -210,6 +259,8 @@ flowpulse_judge(struct flowpulse *own, const struct paths *paths, const struct r
 						 .is_partial = was_judged_before(own, resent, alarm),
 						 .other_bytes = others_of(own, paths, alarm) };
 
+		if (facts.resent != RESENT_UNKNOWN)
+			facts.resent -= min_u64(facts.resent, twice_of(own, paths, alarm));
 		/* Perhaps in vain: then only the absence of retransmissions is a proof. */
 		if (own->config.in_order && facts.resent != 0)
 			facts.resent = RESENT_UNKNOWN;
@@ -460,7 +511,7 @@ resent_init(struct resent *resent, const struct paths *paths, const struct evide
 			.dst = flow->dst,
 			.packets = report.retransmits,
 			.bytes = report.bytes,
-			.first_ps = report.start_ps == 0 && report.open ? UINT64_MAX : report.start_ps,
+			.first_ps = report.open == REC_STEP_WAITS ? UINT64_MAX : report.start_ps,
 			.last_ps = report.open ? 0 : report.end_ps,
 			.unacked_bytes = !reported     ? step->bytes
 					 : report.open ? report.bytes - min_u64(report.acked_bytes, report.bytes)

@@ -83,7 +83,7 @@ uint64_t resent_began_ps(const struct resent *resent, const struct rec_volume_al
 
 /* The known facts of an alarm besides itself. */
 struct flowpulse_facts {
-	uint64_t resent;            /* resent_of() */
+	uint64_t resent;            /* resent_of(), without packets that arrived twice */
 	uint64_t undelivered_bytes; /* resent_undelivered_bytes(), with headers */
 	double less;                /* share that is missing of all ports together */
 	bool is_partial;            /* its switch had judged a part of the iteration before */

@@ -147,6 +147,64 @@ what_all_ports_miss_is_no_links_loss(void **state)
 }
 
 /*
+ * Of 210 packets that h0 sent again all arrived twice, or most, by what l1 received of l0 beyond the prediction. It
+ * compares such an iteration or it does not.
+ */
+static void
+what_arrived_twice_was_not_lost(void **state)
+{
+	static const struct {
+		uint64_t seen;
+		bool is_flawed;
+		enum flowpulse_hold hold;
+		uint64_t resent;
+	} cases[] = {
+		{ 10200000, false, FLOWPULSE_JUDGED, 210 }, { 10400000, false, FLOWPULSE_EXCESS, 10 },
+		{ 10410000, false, FLOWPULSE_NOT_LOST, 0 }, { 10300000, false, FLOWPULSE_JUDGED, 110 },
+		{ 10410000, true, FLOWPULSE_NOT_LOST, 0 },  { 10200000, true, FLOWPULSE_JUDGED, 210 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct rec_volume volume = { .port = 2, .predicted = 10000000, .seen = cases[i].seen, .packets = 10000 };
+		struct rec_volume_flaw flaw = { .flaw = REC_FLAW_DEMAND,
+						.predicted = 20000000,
+						.seen = 9800000 + cases[i].seen };
+		struct rec_volume_alarm alarm = { .port = 1,
+						  .place = REC_LOSS_PAIR,
+						  .pooled = 1,
+						  .predicted = 10000000,
+						  .seen = 9800000,
+						  .expected = 10000000,
+						  .got = 9800000,
+						  .packets = 9800,
+						  .drop_ppm = 20000,
+						  .low_ppm = 18000,
+						  .high_ppm = 22000,
+						  .dispersion_ppm = 10000,
+						  .noise = REC_NOISE_LEARNED };
+		struct records r;
+		struct verdict *v;
+
+		put_network(&r);
+		put_step(&r, 210, PS_PER_MS / 2, 360000000);
+		RECORDS_PUT(&r, alarm, REC_VOLUME_ALARM, 1, PS_PER_MS);
+		volume.flaws = cases[i].is_flawed ? 1 << REC_FLAW_DEMAND : 0;
+		RECORDS_PUT(&r, volume, REC_VOLUME, 1, PS_PER_MS);
+		volume.port = 1;
+		volume.seen = 9800000;
+		volume.packets = 9800;
+		RECORDS_PUT(&r, volume, REC_VOLUME, 1, PS_PER_MS);
+		if (cases[i].is_flawed)
+			RECORDS_PUT(&r, flaw, REC_VOLUME_FLAW, 1, PS_PER_MS);
+		v = diagnose(&r);
+		assert_int_equal(own_of(v)->held[0], cases[i].hold);
+		assert_int_equal(own_of(v)->resent[0], cases[i].resent);
+		verdict_destroy(v);
+	}
+}
+
+/*
  * An alarm of l1 at 1 ms that 200 kB of what l0 sends are missing: its step to h1 was over by then, or not. h0's link
  * has 100 Gbps, or 200 kB in 16 us.
  */
@@ -289,6 +347,7 @@ UNIT_TEST(flowpulse_judged)
 					    cmocka_unit_test(hosts_bear_out_what_is_missing),
 					    cmocka_unit_test(what_all_ports_miss_is_no_links_loss),
 					    cmocka_unit_test(what_was_not_sent_yet_is_not_lost),
+					    cmocka_unit_test(what_arrived_twice_was_not_lost),
 					    cmocka_unit_test(what_was_judged_in_parts_is_not_lost),
 					    cmocka_unit_test(what_one_sender_alone_lost_is_not_of_the_ports_link),
 					    cmocka_unit_test(what_one_link_lost_does_not_bear_out_another) };
