@@ -7,7 +7,6 @@
 #include <inttypes.h>
 #include <netdb.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,7 +15,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -199,42 +197,17 @@ stream_finish(struct stream *stream, struct err *err)
 	return evidence_finish(stream->ev, err);
 }
 
-/*
- * Records on their way from the thread that decodes and checks a file to the one that keeps them, in batches and in
- * order. So the evidence, and the error that ends the stream, are those of one thread.
- */
-
-#define BATCH_BYTES (64u << 10)
-#define BATCHES 8
-#define AHEAD_BYTES (1 << 20) /* a smaller file is read before a thread has begun */
-
-struct batch {
-	uint8_t bytes[BATCH_BYTES] __attribute__((aligned(8)));
-	uint32_t used_bytes;
-};
-
-struct handover {
-	pthread_mutex_t lock;
-	pthread_cond_t moved;
-	uint32_t filled, emptied; /* batches, each filled and emptied by turns */
-	bool ended, refused;      /* nothing comes after those that are filled; no more is kept */
-	struct batch batches[BATCHES];
-	/* of the thread that decodes */
-	struct stream stream;
-	struct evidence counted; /* no records, but what the decoder notes about them */
-	int fd, rc;
-	struct err err;
-};
-
-static int
-read_all(struct stream *stream, int fd, FILE *arrivals, struct err *err)
+int
+stream_read_fd(int fd, struct evidence *ev, FILE *arrivals, struct err *err)
 {
+	struct stream stream;
 	uint64_t end_bytes = 0, read_ns;
 	uint8_t *buf = malloc(READ_BYTES);
 	int rc = 0;
 
 	if (buf == NULL)
 		return err_set(err, -ENOMEM, "out of memory for %u B of read buffer", READ_BYTES);
+	stream_init(&stream, ev);
 	for (;;) {
 		ssize_t got = read(fd, buf, READ_BYTES);
 
@@ -247,7 +220,7 @@ read_all(struct stream *stream, int fd, FILE *arrivals, struct err *err)
 			break;
 		}
 		read_ns = clock_now_ns();
-		rc = stream_feed(stream, buf, (size_t)got, err);
+		rc = stream_feed(&stream, buf, (size_t)got, err);
 		if (rc != 0)
 			break;
 		end_bytes += (uint64_t)got;
@@ -255,178 +228,9 @@ read_all(struct stream *stream, int fd, FILE *arrivals, struct err *err)
 			fprintf(arrivals, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n", end_bytes, read_ns, clock_now_ns());
 	}
 	free(buf);
-	return rc;
-}
-
-/* Gives away the batch that is being filled, and waits for the next one. @return false: no more is kept */
-static bool
-hand_over(struct handover *h)
-{
-	bool refused;
-
-	pthread_mutex_lock(&h->lock);
-	h->filled++;
-	pthread_cond_signal(&h->moved);
-	while (h->filled - h->emptied == BATCHES && !h->refused)
-		pthread_cond_wait(&h->moved, &h->lock);
-	refused = h->refused;
-	pthread_mutex_unlock(&h->lock);
-	h->batches[h->filled % BATCHES].used_bytes = 0;
-	return !refused;
-}
-
-/* Instead of evidence_add(). */
-static int
-put_record(struct handover *h, const struct rec_hdr *rec)
-{
-	struct batch *batch = &h->batches[h->filled % BATCHES];
-	uint32_t size_bytes = (rec->size + 7u) & ~7u;
-
-	h->counted.ended |= rec->type == REC_END;
-	if (BATCH_BYTES - batch->used_bytes < size_bytes) {
-		if (!hand_over(h))
-			return -ECANCELED;
-		batch = &h->batches[h->filled % BATCHES];
-	}
-	memcpy(batch->bytes + batch->used_bytes, rec, rec->size);
-	batch->used_bytes += size_bytes;
-	return 0;
-}
-
-static void *
-read_ahead(void *arg)
-{
-	struct handover *h = arg;
-
-	h->rc = read_all(&h->stream, h->fd, NULL, &h->err);
-	hand_over(h);
-	pthread_mutex_lock(&h->lock);
-	h->ended = true;
-	pthread_cond_signal(&h->moved);
-	pthread_mutex_unlock(&h->lock);
-	return NULL;
-}
-
-/* @return the next batch, NULL: there is none left */
-static const struct batch *
-next_batch(struct handover *h)
-{
-	const struct batch *batch;
-
-	pthread_mutex_lock(&h->lock);
-	while (h->filled == h->emptied && !h->ended)
-		pthread_cond_wait(&h->moved, &h->lock);
-	batch = h->filled != h->emptied ? &h->batches[h->emptied % BATCHES] : NULL;
-	pthread_mutex_unlock(&h->lock);
-	return batch;
-}
-
-static int
-keep(struct evidence *ev, const struct batch *batch, struct err *err)
-{
-	int rc = 0;
-
-	for (uint32_t at = 0; rc == 0 && at < batch->used_bytes;) {
-		const struct rec_hdr *rec = (const void *)(batch->bytes + at);
-
-		rc = evidence_add(ev, rec, err);
-		at += (rec->size + 7u) & ~7u;
-	}
-	return rc;
-}
-
-static void
-give_back(struct handover *h, bool refused)
-{
-	pthread_mutex_lock(&h->lock);
-	h->emptied++;
-	h->refused = refused;
-	pthread_cond_signal(&h->moved);
-	pthread_mutex_unlock(&h->lock);
-}
-
-/* What the decoder has noted, which evidence_add() does not. */
-static void
-take_counts(struct evidence *ev, const struct evidence *counted)
-{
-	memcpy(ev->kind_bytes, counted->kind_bytes, sizeof(ev->kind_bytes));
-	ev->bytes = counted->bytes;
-	ev->telemetry_bytes = counted->telemetry_bytes;
-	ev->left_out = counted->left_out;
-	ev->left_out_why = counted->left_out_why;
-	ev->left_out_node = counted->left_out_node;
-}
-
-/* @return 0 or an error with err, the first of both threads' */
-static int
-keep_all(struct handover *h, pthread_t thread, struct evidence *ev, struct err *err)
-{
-	const struct batch *batch;
-	int rc = 0;
-
-	while (rc == 0 && (batch = next_batch(h)) != NULL) {
-		rc = keep(ev, batch, err);
-		give_back(h, rc != 0);
-	}
-	pthread_join(thread, NULL);
-	take_counts(ev, &h->counted);
-	return rc != 0 || h->rc == 0 ? rc : err_set(err, h->rc, "%s", h->err.text);
-}
-
-/* Signals are for the thread that keeps. @return 0 or an errno */
-static int
-start_ahead(struct handover *h, pthread_t *thread)
-{
-	sigset_t all, before;
-	int error;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	error = pthread_create(thread, NULL, read_ahead, h);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return error;
-}
-
-/* A file comes as fast as it is read. @return its handover; NULL: one thread reads and keeps */
-static struct handover *
-make_handover(int fd)
-{
-	struct handover *h = NULL;
-	struct stat file;
-
-	if (fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && file.st_size >= AHEAD_BYTES &&
-	    sysconf(_SC_NPROCESSORS_ONLN) > 1)
-		h = calloc(1, sizeof(*h));
-	if (h == NULL)
-		return NULL;
-	h->fd = fd;
-	pthread_mutex_init(&h->lock, NULL);
-	pthread_cond_init(&h->moved, NULL);
-	stream_init(&h->stream, &h->counted);
-	h->stream.to = h;
-	return h;
-}
-
-int
-stream_read_fd(int fd, struct evidence *ev, FILE *arrivals, struct err *err)
-{
-	struct handover *h = arrivals == NULL ? make_handover(fd) : NULL;
-	struct stream alone, *stream = h != NULL ? &h->stream : &alone;
-	pthread_t thread;
-	int rc;
-
-	stream_init(&alone, ev);
-	if (h != NULL && start_ahead(h, &thread) == 0) {
-		rc = keep_all(h, thread, ev, err);
-		stream->ev = ev;
-	} else {
-		stream = &alone;
-		rc = read_all(stream, fd, arrivals, err);
-	}
 	if (rc == 0)
-		rc = stream_finish(stream, err);
-	stream_fini(stream);
-	free(h);
+		rc = stream_finish(&stream, err);
+	stream_fini(&stream);
 	return rc;
 }
 
@@ -513,7 +317,7 @@ take_record(struct stream *stream, const struct rec_hdr *rec, struct err *err)
 		return refuse(stream, rec, err);
 	if (rc != 0)
 		return err_set(err, rc, "%s", stream->why.text);
-	return stream->to != NULL ? put_record(stream->to, rec) : evidence_add(stream->ev, rec, err);
+	return evidence_add(stream->ev, rec, err);
 }
 
 static int

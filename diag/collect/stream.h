@@ -15,11 +15,8 @@
 
 #define STREAM_MAX_RECORD 256 /* bytes; no record type is larger, a frame of some is */
 
-struct handover;
-
 struct stream {
 	struct evidence *ev;
-	struct handover *to;          /* where records go; NULL: to ev */
 	struct record_check *check;   /* from the stream header on */
 	uint64_t offset_bytes;        /* of the next record, for messages */
 	bool opened;                  /* the stream header was accepted */
@@ -50,8 +47,7 @@ int stream_feed(struct stream *stream, const void *data, size_t size_bytes, stru
 int stream_finish(struct stream *stream, struct err *err);
 
 /*
- * Reads a file, pipe or connection to its end into the evidence and finishes it. Of a file of some size a second thread
- * decodes and checks the records, with the same result.
+ * Reads a file, pipe or connection to its end into the evidence and finishes it.
  * @param arrivals  NULL, or where a line of each portion goes: bytes up to its end, clock_now_ns() when it had been read,
  *                  and when the evidence had it
  * @return 0; stream_feed()'s or stream_finish()'s error; negative errno of read() with err

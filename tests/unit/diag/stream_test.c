@@ -439,63 +439,6 @@ test_descriptors(void **state)
 	records_fini(&r);
 }
 
-#define MANY 12000 /* reports: more than one thread reads a file for, and than there are batches between two */
-
-/* The error of a file, and of the same bytes that one thread decodes; and what is kept of both. */
-static void
-compare_file(const struct records *r, int code)
-{
-	int fd = memfd_create("stream", 0);
-	struct err err = { 0 }, want_err;
-	struct evidence ev, want;
-
-	assert_int_equal(write(fd, r->data, r->used_bytes), r->used_bytes);
-	lseek(fd, 0, SEEK_SET);
-	evidence_init(&ev);
-	assert_int_equal(decode(r, 1 << 18, &want, &want_err), code);
-	assert_int_equal(stream_read_fd(fd, &ev, NULL, &err), code);
-	assert_string_equal(err.text, want_err.text);
-	assert_memory_equal(ev.kinds, want.kinds, sizeof(ev.kinds));
-	assert_memory_equal(ev.kind_bytes, want.kind_bytes, sizeof(ev.kind_bytes));
-	assert_int_equal(ev.bytes, want.bytes);
-	assert_int_equal(ev.telemetry_bytes, want.telemetry_bytes);
-	assert_int_equal(ev.last_ps, want.last_ps);
-	assert_int_equal(ev.ended, want.ended);
-	assert_int_equal(ev.torn_bytes, want.torn_bytes);
-	assert_int_equal(ev.left_out, want.left_out);
-	assert_string_equal(ev.left_out_why.text, want.left_out_why.text);
-	assert_int_equal(ev.left_out_node, want.left_out_node);
-	assert_int_equal(ev.reports.count, want.reports.count);
-	assert_memory_equal(ev.reports.data, want.reports.data, ev.reports.count * sizeof(uint32_t));
-	assert_int_equal(ev.steps_end_ps, want.steps_end_ps);
-	evidence_fini(&ev);
-	evidence_fini(&want);
-	close(fd);
-}
-
-/* A large file is decoded by one thread and kept by another: the result, or the error, is that of one thread. */
-static void
-test_large_files(void **state)
-{
-	struct records r;
-
-	(void)state;
-	two_hosts(&r);
-	for (uint32_t i = 0; i < MANY; i++)
-		records_step(&r, 1 + i % 2, 1 + i / 2 % 2, REC_NONE, i % 1000 == 999 ? PS_PER_S : i, i + 10 * PS_PER_MS);
-	assert_in_range(r.used_bytes, 2 << 20, SIZE_MAX);
-	compare_file(&r, 0);
-	records_end(&r, REC_END_COMPLETE, 20 * PS_PER_MS);
-	compare_file(&r, 0);
-	r.used_bytes -= 3;
-	compare_file(&r, 0);
-	r.used_bytes += 3;
-	for (uint32_t i = 0; i < MANY; i++) /* behind the end: the decoder refuses, while there is more to read */
-		records_step(&r, 1, 1, REC_NONE, 0, 10 * PS_PER_MS);
-	compare_file(&r, -EINVAL);
-	records_fini(&r);
-}
-
 /* A recording is mapped if it is a file with bytes in it. */
 static void
 test_mapped_files(void **state)
@@ -835,7 +778,6 @@ UNIT_TEST(stream)
 		cmocka_unit_test(test_without_memory),
 		cmocka_unit_test(test_descriptors),
 		cmocka_unit_test(test_mapped_files),
-		cmocka_unit_test(test_large_files),
 		cmocka_unit_test(test_connections),
 	};
 
