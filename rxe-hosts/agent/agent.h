@@ -74,7 +74,8 @@ struct agent_slot {
 	uint64_t spacing_ps;
 	uint64_t next_ps;             /* earliest time of the next detection */
 	uint64_t wait_ps;             /* from the last detection to the next while nothing more is acknowledged than then */
-	uint64_t missed_ps;           /* largest RTT without a detection since the last one, 0: none */
+	uint64_t missed_ps;           /* largest RTT, or age, without a detection since the last one, 0: none */
+	bool missed_age;              /* it is an age: no packet is known to have taken that long */
 	uint64_t seen_ps, seen_bytes; /* the last detection: its time, and the bytes acknowledged then */
 	uint32_t remaining;           /* detections of the step in flight */
 	uint32_t pending;             /* received while no step was in flight: the next step's */

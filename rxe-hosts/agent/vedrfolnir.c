@@ -36,9 +36,12 @@ lags(const struct agent *agent, const struct agent_slot *slot, uint64_t acked_by
 
 /* Too early, or not late yet: recorded, since the ports' telemetry covers the spacing. */
 static void
-miss(struct agent_slot *slot, uint64_t rtt_ps)
+miss(struct agent_slot *slot, enum rec_trigger_cause cause, uint64_t rtt_ps)
 {
-	slot->missed_ps = rtt_ps > slot->missed_ps ? rtt_ps : slot->missed_ps;
+	if (rtt_ps <= slot->missed_ps)
+		return;
+	slot->missed_ps = rtt_ps;
+	slot->missed_age = cause == REC_TRIGGER_STALL;
 }
 
 /*
@@ -49,7 +52,7 @@ static enum rec_trigger_cause
 missed_cause(const struct agent_slot *slot, uint32_t retransmits)
 {
 	if (slot->missed_ps > slot->threshold_ps)
-		return REC_TRIGGER_RTT;
+		return slot->missed_age ? REC_TRIGGER_STALL : REC_TRIGGER_RTT;
 	if (retransmits > slot->resent)
 		return REC_TRIGGER_RESENT;
 	return slot->missed_ps != 0 ? REC_TRIGGER_THROTTLE : REC_TRIGGER_LAG;
@@ -79,7 +82,7 @@ exceeded(struct agent *agent, struct agent_slot *slot, enum rec_trigger_cause ca
 	bool still;
 
 	if (is_too_soon(slot, rtt_ps, now_ps)) {
-		miss(slot, rtt_ps);
+		miss(slot, cause, rtt_ps);
 		return;
 	}
 	agent->device->ops->query_qp(agent->device, slot->step.flow, &qp);
@@ -87,7 +90,7 @@ exceeded(struct agent *agent, struct agent_slot *slot, enum rec_trigger_cause ca
 	/* A pause is polled at growing intervals, and once more after its end, to learn its duration. */
 	if ((still && now_ps < slot->seen_ps + slot->wait_ps) || !lags(agent, slot, qp.acked_bytes, now_ps)) {
 		if (cause != REC_TRIGGER_LAG) /* a step that is slow remains so */
-			miss(slot, rtt_ps);
+			miss(slot, cause, rtt_ps);
 		return;
 	}
 	slot->wait_ps = still ? 2 * slot->wait_ps : slot->spacing_ps;

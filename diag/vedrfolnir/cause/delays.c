@@ -41,38 +41,6 @@ held_ps(const struct cause_input *in, double pause_ps, double packets)
 	return pause_ps > 0 ? pause_ps * fmin(1, in->most_in_flight / packets) : 0;
 }
 
-/* Polling packets that left a port: time that they took. */
-static double
-polls_at(const struct evidence *ev, uint32_t port, struct window during)
-{
-	const struct ev_port *at = &ev->ports[port];
-	double packets = 0, bytes = (double)ev->end.polling_bytes / fmax(1, (double)ev->end.polling_packets);
-
-	for (uint32_t i = at->first_poll; i < at->first_poll + at->npolls; i++) {
-		uint64_t time_ps = EV_AT(ev->polls, struct rec_poll, ev->poll_by_port[i])->hdr.time_ps;
-
-		packets += time_ps >= during.from_ps && time_ps <= during.to_ps;
-	}
-	return packets * (bytes > 0 ? bytes : ev->run.frame_bytes) * 8e12 / (double)at->rate_bps;
-}
-
-/* Frames of class 0 that went ahead of data that waited: time that they took. Short queues have no rows of them. */
-static double
-overtaken_at(const struct evidence *ev, uint32_t port, struct window during)
-{
-	struct ev_range rows = evidence_overtakes(ev, port, during.from_ps, during.to_ps);
-	double sum_ps = 0;
-
-	for (uint32_t i = rows.first; i < rows.end; i++) {
-		const struct rec_overtake_row *row = EV_AT(ev->overtakes, struct rec_overtake_row, i);
-		uint64_t from_ps = row->epoch_first * ev->run.epoch_ps;
-
-		if (window_overlap_ps(during, from_ps, evidence_overtake_end_ps(ev, row)) != 0 && row->prio == 0)
-			sum_ps += (double)row->bytes * 8e12 / (double)ev->ports[port].rate_bps;
-	}
-	return fmax(sum_ps, polls_at(ev, port, during));
-}
-
 /* Classes of data that sent in an epoch. */
 static double
 classes_in(const struct evidence *ev, const struct ev_epoch *epoch)
@@ -167,7 +135,7 @@ hop_wait_ps(const struct cause_input *in, uint32_t flow, uint32_t port, struct p
 	double took_ps = (double)(p->during.to_ps - p->during.from_ps), covered_ps = 0, missing_ps;
 	double seen = 0, depth = 0, pause_ps = 0, classes = 1, waiting = 1;
 	struct ev_range epochs = evidence_epochs(ev, port, p->during.from_ps, p->during.to_ps);
-	double overtaken_ps = overtaken_at(ev, port, p->during), unreported_ps = 0;
+	double overtaken_ps = delay_overtaken_ps(ev, port, p->during), unreported_ps = 0;
 
 	for (uint32_t e = epochs.first; e < epochs.end; e++) {
 		const struct ev_epoch *epoch = &ev->epochs[e];
@@ -294,20 +262,8 @@ has_left_its_path(const struct evidence *ev, const struct prov_graph *graph, con
 	return false;
 }
 
-/* A frame that is being sent at each port of both paths, and the hosts' jitter. */
-static double
-frames_ps(const struct evidence *ev, const struct ev_flow *flow)
-{
-	double sum_ps = (double)ev->run.jitter_ps;
-
-	for (uint32_t h = 0; h < flow->nhops + flow->nback; h++)
-		sum_ps += frame_ps(ev, ev->hops[flow->first_hop + h]);
-	return sum_ps;
-}
-
-/* Is anything known of the waits of a step's packets? */
-static bool
-is_reported(const struct cause_input *in, uint32_t step)
+bool
+delay_is_reported(const struct cause_input *in, uint32_t step)
 {
 	const struct run_step *s = &in->steps[step];
 	const struct ev_flow *flow = &in->ev->flows[s->flow];
@@ -381,12 +337,12 @@ delay_least_wait_ps(const struct cause_input *in, uint32_t step, bool *cut)
 	struct ev_range epochs;
 
 	*cut = false;
-	if (!is_reported(in, step))
+	if (!delay_is_reported(in, step))
 		return INFINITY;
 	epochs = evidence_epochs(in->ev, in->ev->hops[flow->first_hop + 1], s->start_ps, s->end_ps);
 	for (uint32_t e = epochs.first; e < epochs.end; e++)
 		least_ps = fmin(least_ps, epoch_wait_ps(in, s, &in->ev->epochs[e], cut));
-	return least_ps + frames_ps(in->ev, flow);
+	return least_ps + delay_frames_ps(in->ev, flow);
 }
 
 /*
@@ -404,7 +360,7 @@ delay_mean_wait_ps(const struct cause_input *in, uint32_t step)
 			     .samples = packets_of(in, s) * sampled(in, s),
 			     .least = MOST_PACKETS };
 
-	return is_reported(in, step) ? path_wait_ps(in, flow, &p) + frames_ps(in->ev, flow) : INFINITY;
+	return delay_is_reported(in, step) ? path_wait_ps(in, flow, &p) + delay_frames_ps(in->ev, flow) : INFINITY;
 }
 
 /*
@@ -685,35 +641,13 @@ struct placing {
 	uint32_t ndelayed;
 	uint32_t *links;
 	double *cost_ps; /* [nports] */
-	bool uneven;     /* is_uneven() */
+	bool uneven;     /* delay_paths_differ() */
 };
 
 double
 delays_known(const struct delays *delays, uint32_t step)
 {
 	return delays->extra_ps[step] > 0 ? fmin(1, delays->certain_ps[step] / delays->extra_ps[step]) : 0;
-}
-
-/*
- * Do links between switches differ in rate or length? Then a packet with a path of its own may take longer than the one
- * path that is configured for its flow, and the time of an idle one is unknown.
- */
-static bool
-is_uneven(const struct evidence *ev)
-{
-	const struct ev_port *first = NULL;
-
-	for (uint32_t p = 0; p < ev->nports; p++) {
-		const struct ev_port *port = &ev->ports[p];
-
-		if (port->peer_node == EV_NONE || ev->nodes[port->node].host || ev->nodes[port->peer_node].host)
-			continue;
-		if (first == NULL)
-			first = port;
-		if (port->rate_bps != first->rate_bps || port->delay_ps != first->delay_ps)
-			return true;
-	}
-	return false;
 }
 
 static bool
@@ -759,7 +693,7 @@ is_unjudged(const struct cause_input *in, uint32_t step)
 	bool cut;
 
 	return isinf(delay_least_wait_ps(in, step, &cut)) && cut &&
-	       at_least_ps(s, (double)s->rtt_min_ps, frames_ps(in->ev, &in->ev->flows[s->flow])) > 0;
+	       at_least_ps(s, (double)s->rtt_min_ps, delay_frames_ps(in->ev, &in->ev->flows[s->flow])) > 0;
 }
 
 /* On average. */
@@ -794,21 +728,31 @@ find_delayed(struct placing *p)
 {
 	const struct cause_input *in = p->in;
 	struct delay_links links = { 0 };
-	uint32_t nlinks = 0;
+	uint32_t nlinks = 0, *trips = calloc((size_t)in->nsteps + 1, sizeof(*trips));
 	int rc = 0;
 
+	if (trips == NULL || delay_count_trips(in, trips) < 0) {
+		free(trips);
+		return -ENOMEM;
+	}
 	for (uint32_t i = 0; i < in->nsteps; i++) {
-		double extra_ps = 0;
+		double extra_ps = 0, part = 1;
 
 		in->unjudged->paths += in->steps[i].slow && is_of_many_paths(p, &in->steps[i]);
 		if (may_be_delayed(p, i))
 			extra_ps = fmax(least_extra_ps(in, i), mean_extra_ps(in, i));
+		if (extra_ps <= 0 && trips[i] != 0 && may_be_delayed(p, i)) {
+			extra_ps = likely_extra_ps(in, i);
+			part = (trips[i] + 1.0) / (trips[i] + 2.0);
+		}
 		if (may_be_delayed(p, i) && extra_ps <= 0)
 			in->unjudged->epochs += is_unjudged(in, i);
-		p->out->certain_ps[i] = p->out->extra_ps[i] = extra_ps;
+		p->out->certain_ps[i] = part * extra_ps;
+		p->out->extra_ps[i] = extra_ps;
 		p->ndelayed += extra_ps > 0;
 		nlinks += extra_ps > 0 ? hops_of(in, i) : 0;
 	}
+	free(trips);
 	if (p->ndelayed == 0)
 		return 0;
 	p->delayed = calloc(p->ndelayed, sizeof(*p->delayed));
@@ -935,6 +879,55 @@ has_unplaced(const struct placing *p)
 	return false;
 }
 
+/* Did a step cross a link that may be at fault? One of several only where congestion control leaves no queue to blame. */
+static bool
+crosses_place(const struct placing *p, uint32_t step, const struct delay_place *place)
+{
+	const struct evidence *ev = p->in->ev;
+	uint32_t flow = p->in->steps[step].flow;
+	bool crosses = false;
+
+	if (place->root_port != EV_NONE || p->in->paced_by_marks)
+		return place->root_port != EV_NONE && evidence_crosses(ev, flow, place->root_port);
+	for (uint32_t i = 0; i < place->count; i++)
+		crosses |= evidence_crosses(ev, flow, p->out->ports[place->first + i]);
+	return crosses;
+}
+
+/* Was a step without a place beside it, with longer round trips? */
+static bool
+is_beside(const struct placing *p, uint32_t step, const struct delay_place *place)
+{
+	const struct run_step *s = &p->in->steps[step];
+
+	return p->out->place[step] == EV_NONE && may_be_delayed(p, step) && s->start_ps <= place->to_ps &&
+	       s->end_ps >= place->from_ps && crosses_place(p, step, place) && likely_extra_ps(p->in, step) > 0;
+}
+
+/*
+ * Of several links those at fault that all steps beside them crossed, too, if there are such: one fault is likelier than
+ * several. Queues that no switch reports may make round trips longer as well, but where congestion control goes by these,
+ * it leaves none.
+ */
+static void
+narrow(struct placing *p, struct delay_place *place)
+{
+	uint32_t *ports = p->out->ports + place->first, left = place->count;
+
+	for (uint32_t i = 0; i < p->in->nsteps && place->count > 1 && left != 0; i++) {
+		if (!is_beside(p, i, place))
+			continue;
+		left = 0;
+		for (uint32_t n = 0; n < place->count; n++)
+			left += evidence_crosses(p->in->ev, p->in->steps[i].flow, ports[n]);
+		for (uint32_t n = 0, to = 0; n < place->count && left != 0; n++)
+			if (evidence_crosses(p->in->ev, p->in->steps[i].flow, ports[n]))
+				ports[to++] = ports[n];
+		place->count = left;
+	}
+	name_root(p->in->ev, p->out->ports, place);
+}
+
 /* A faulty link was so for a part of the steps beside those times, too: their mean round trips show it. */
 static void
 add_neighbours(struct placing *p)
@@ -949,8 +942,8 @@ add_neighbours(struct placing *p)
 			const struct delay_place *place = &p->out->places[n];
 			double extra_ps;
 
-			if (place->root_port == EV_NONE || s->start_ps > place->to_ps + took_ps ||
-			    s->end_ps + took_ps < place->from_ps || !evidence_crosses(in->ev, s->flow, place->root_port))
+			if (s->start_ps > place->to_ps + took_ps || s->end_ps + took_ps < place->from_ps ||
+			    !crosses_place(p, i, place))
 				continue;
 			extra_ps = likely_extra_ps(in, i);
 			if (extra_ps <= 0)
@@ -964,7 +957,7 @@ add_neighbours(struct placing *p)
 int
 delays_init(struct delays *delays, const struct cause_input *in)
 {
-	struct placing p = { .in = in, .out = delays, .uneven = is_uneven(in->ev) };
+	struct placing p = { .in = in, .out = delays, .uneven = delay_paths_differ(in->ev) };
 	uint32_t nports = 0;
 	int rc;
 
@@ -979,6 +972,8 @@ delays_init(struct delays *delays, const struct cause_input *in)
 	rc = find_delayed(&p);
 	while (rc == 0 && has_unplaced(&p))
 		make_place(&p, most_in_common(&p), &nports);
+	for (uint32_t n = 0; rc == 0 && n < delays->nplaces && !in->paced_by_marks; n++)
+		narrow(&p, &delays->places[n]);
 	if (rc == 0 && delays->nplaces != 0)
 		add_neighbours(&p);
 	free(p.delayed);

@@ -6,6 +6,9 @@
  * crossed at that time in less than half as much more. Where the next rank began as soon as its message arrived, the
  * trip of the last ACK shows whether the forward path is longer or the path back. The links that most of the lost time
  * has in common are at fault.
+ *
+ * Congestion control that goes by round trips sends next to nothing while they are long, so that neither the least nor the
+ * mean of a step shows it. There a single round trip that hosts report is evidence, too (delay_count_trips()).
  */
 #pragma once
 
@@ -34,6 +37,25 @@ struct delays {
  * round trips, and of the late ACKs at least the part of this excess in that of its round trips.
  */
 double delay_cost_ps(const struct cause_input *in, uint32_t step, double extra_ps);
+
+/* Frames of class 0 that went ahead of data that waited: time that they took. Short queues have no rows of them. */
+double delay_overtaken_ps(const struct evidence *ev, uint32_t port, struct window during);
+/* A frame that is being sent at each port of both paths of a flow, and the hosts' jitter. */
+double delay_frames_ps(const struct evidence *ev, const struct ev_flow *flow);
+/* Is anything known of the waits of a step's packets? */
+bool delay_is_reported(const struct cause_input *in, uint32_t step);
+/*
+ * Do links between switches differ in rate or length? Then a packet with a path of its own may take longer than the one
+ * path that is configured for its flow, and the time of an idle one is unknown.
+ */
+bool delay_paths_differ(const struct evidence *ev);
+/*
+ * Counts each step's detections by a round trip that took longer than its packet can have waited at all switches of its
+ * path meanwhile. Of steps that sent nothing again, under congestion control that may go by round trips.
+ * @param trips  [nsteps] zeros
+ * @return 0 or -ENOMEM
+ */
+int delay_count_trips(const struct cause_input *in, uint32_t *trips);
 
 /* @return the part of a step's excess of round trips that no other cause can account for */
 double delays_known(const struct delays *delays, uint32_t step);

@@ -5,9 +5,13 @@
  * the steps that crossed it, and those that were in time beside them, leave one; else the path of the flow that lost
  * most by it.
  */
+#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "common/array.h"
+#include "common/minmax.h"
+#include "common/wire/detection.h"
 #include "diag/vedrfolnir/cause/cause.h"
 #include "diag/vedrfolnir/cause/delays.h"
 
@@ -85,6 +89,174 @@ delay_cost_ps(const struct cause_input *in, uint32_t step, double extra_ps)
 		return windows_cost_ps(in, step, extra_ps);
 	return fmin(late_ps, fmax(windows_cost_ps(in, step, extra_ps),
 				  (double)evidence_ledger_ps(in->ev, step, LEDGER_LATE) * fmin(1, extra_ps / longer_ps)));
+}
+
+/* Polling packets that left a port: time that they took. */
+static double
+polls_at(const struct evidence *ev, uint32_t port, struct window during)
+{
+	const struct ev_port *at = &ev->ports[port];
+	double packets = 0, bytes = (double)ev->end.polling_bytes / fmax(1, (double)ev->end.polling_packets);
+
+	for (uint32_t i = at->first_poll; i < at->first_poll + at->npolls; i++) {
+		uint64_t time_ps = EV_AT(ev->polls, struct rec_poll, ev->poll_by_port[i])->hdr.time_ps;
+
+		packets += time_ps >= during.from_ps && time_ps <= during.to_ps;
+	}
+	return packets * (bytes > 0 ? bytes : ev->run.frame_bytes) * 8e12 / (double)at->rate_bps;
+}
+
+double
+delay_overtaken_ps(const struct evidence *ev, uint32_t port, struct window during)
+{
+	struct ev_range rows = evidence_overtakes(ev, port, during.from_ps, during.to_ps);
+	double sum_ps = 0;
+
+	for (uint32_t i = rows.first; i < rows.end; i++) {
+		const struct rec_overtake_row *row = EV_AT(ev->overtakes, struct rec_overtake_row, i);
+		uint64_t from_ps = row->epoch_first * ev->run.epoch_ps;
+
+		if (window_overlap_ps(during, from_ps, evidence_overtake_end_ps(ev, row)) != 0 && row->prio == 0)
+			sum_ps += (double)row->bytes * 8e12 / (double)ev->ports[port].rate_bps;
+	}
+	return fmax(sum_ps, polls_at(ev, port, during));
+}
+
+double
+delay_frames_ps(const struct evidence *ev, const struct ev_flow *flow)
+{
+	double sum_ps = (double)ev->run.jitter_ps;
+
+	for (uint32_t h = 0; h < flow->nhops + flow->nback; h++)
+		sum_ps += ev->run.frame_bytes * 8e12 / (double)ev->ports[ev->hops[flow->first_hop + h]].rate_bps;
+	return sum_ps;
+}
+
+bool
+delay_paths_differ(const struct evidence *ev)
+{
+	const struct ev_port *first = NULL;
+
+	for (uint32_t p = 0; p < ev->nports; p++) {
+		const struct ev_port *port = &ev->ports[p];
+
+		if (port->peer_node == EV_NONE || ev->nodes[port->node].host || ev->nodes[port->peer_node].host)
+			continue;
+		if (first == NULL)
+			first = port;
+		if (port->rate_bps != first->rate_bps || port->delay_ps != first->delay_ps)
+			return true;
+	}
+	return false;
+}
+
+/* What a port shows of the time in which one packet passed it. */
+struct shown {
+	uint64_t from_ps, to_ps;                 /* without a gap; to_ps 0: nothing */
+	double pause_ps, sent_ps, unreported_ps; /* of all that its rows have of that time */
+	double depth;                            /* packets of the flow's class, at most */
+	bool alone;                              /* no other class sent data */
+};
+
+/* @return false: rows between were lost, or an epoch has nothing of the flow's class */
+static bool
+add_epoch(const struct evidence *ev, const struct ev_epoch *epoch, uint32_t flow, struct shown *shown)
+{
+	const struct rec_port_row *own = evidence_port_row(ev, epoch, ev->flows[flow].prio);
+	double byte_ps = 8e12 / (double)ev->ports[epoch->port].rate_bps;
+
+	if (own == NULL || (shown->to_ps != 0 && epoch->from_ps > shown->to_ps))
+		return false;
+	shown->from_ps = shown->to_ps == 0 ? epoch->from_ps : shown->from_ps;
+	shown->to_ps = epoch->to_ps;
+	shown->pause_ps += (double)own->pause_ps;
+	shown->sent_ps += (double)epoch->bytes * byte_ps;
+	shown->unreported_ps += (double)epoch->bytes / REC_OVERTAKE_LEAST_SHARE * byte_ps;
+	shown->depth = fmax(shown->depth, own->depth_max);
+	shown->alone &= epoch->bytes == own->bytes;
+	return true;
+}
+
+/*
+ * The longest possible wait of a packet at a port in the reported part of a time. It waited for no more than was sent there
+ * meanwhile; where its class alone sent data, for the longest queue of that; for pauses; and for frames of class 0.
+ * @param known  of the time, what all switches up to here report: made shorter
+ * @return INFINITY: its rows do not report it
+ */
+static double
+trip_wait_ps(const struct evidence *ev, uint32_t flow, uint32_t port, struct window during, struct window *known)
+{
+	struct ev_range epochs = evidence_epochs(ev, port, during.from_ps, during.to_ps);
+	struct shown shown = { .alone = true };
+	double frame_ps = ev->run.frame_bytes * 8e12 / (double)ev->ports[port].rate_bps;
+
+	for (uint32_t e = epochs.first; e < epochs.end; e++)
+		if (window_overlap_ps(during, ev->epochs[e].from_ps, ev->epochs[e].to_ps) != 0 &&
+		    !add_epoch(ev, &ev->epochs[e], flow, &shown))
+			return INFINITY;
+	known->from_ps = max_u64(known->from_ps, shown.from_ps);
+	known->to_ps = min_u64(known->to_ps, shown.to_ps);
+	return shown.pause_ps + fmax(delay_overtaken_ps(ev, port, during), shown.unreported_ps) +
+	       (shown.alone ? fmin(shown.sent_ps, shown.depth * frame_ps) : shown.sent_ps);
+}
+
+/*
+ * Was the round trip of a detection longer than queues can have made it? It may be the longest that was measured since the
+ * detection before. While some switch does not report, the packet may have waited all the time, at one switch or another.
+ * @param since_ps  of the detection before in this step, or its start
+ */
+static bool
+is_longer_trip(const struct cause_input *in, const struct run_detection *detection, uint64_t since_ps)
+{
+	const struct run_step *s = &in->steps[detection->step];
+	const struct ev_flow *flow = &in->ev->flows[s->flow];
+	uint64_t from_ps = min_u64(since_ps, detection->time_ps - min_u64(detection->rtt_ps, detection->time_ps));
+	double left_ps = (double)detection->rtt_ps - (double)s->base_rtt_ps - delay_frames_ps(in->ev, flow);
+	struct window during = { from_ps - min_u64(detection->rtt_ps, from_ps), detection->time_ps }, known = during;
+
+	for (uint32_t h = 0; h < flow->nhops && left_ps > 0; h++) /* its NIC may have been paused, too */
+		left_ps -= trip_wait_ps(in->ev, s->flow, in->ev->hops[flow->first_hop + h], during, &known);
+	if (known.from_ps >= known.to_ps)
+		return false;
+	left_ps -= (double)(known.from_ps - during.from_ps + during.to_ps - known.to_ps);
+	return left_ps >= CAUSE_MIN_SHARE * (double)s->base_rtt_ps;
+}
+
+/*
+ * A step whose detections may be evidence: it was slow, each of its packets was sent once, by one path, whose cables have
+ * the rate that they should.
+ */
+static bool
+may_show_trips(const struct cause_input *in, uint32_t step)
+{
+	const struct run_step *s = &in->steps[step];
+
+	return s->slow && !run_is_local(s) && s->base_rtt_ps != 0 && s->retransmits == 0 && s->naks == 0 &&
+	       in->graphs[step] != NULL && !evidence_is_sprayed(in->ev, s->flow) && delay_is_reported(in, step);
+}
+
+int
+delay_count_trips(const struct cause_input *in, uint32_t *trips)
+{
+	uint64_t *since_ps;
+
+	if (in->paced_by_marks || in->ev->link_rates.count != 0)
+		return 0;
+	since_ps = calloc((size_t)in->nsteps + 1, sizeof(*since_ps));
+	if (since_ps == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < in->run->ndetections; i++) { /* in order of time */
+		const struct run_detection *detection = &in->run->detections[i];
+		uint32_t step = detection->step;
+
+		if (step >= in->nsteps)
+			continue;
+		if (detection->cause == REC_TRIGGER_RTT && may_show_trips(in, step))
+			trips[step] += is_longer_trip(in, detection, max_u64(since_ps[step], in->steps[step].start_ps));
+		since_ps[step] = max_u64(since_ps[step], detection->time_ps);
+	}
+	free(since_ps);
+	return 0;
 }
 
 static void

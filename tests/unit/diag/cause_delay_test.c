@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "common/array.h"
+#include "common/wire/detection.h"
 #include "common/wire/drop.h"
 #include "common/wire/record.h"
 #include "diag/vedrfolnir/section.h"
@@ -305,6 +306,99 @@ test_delay_slows_the_sender(void **state)
 		for (uint32_t p = 0; p < delay->nports; p++) /* it is of one of several links: none is of both for sure */
 			assert_true(delay->ports[p] < v->run.nports);
 		assert_float_equal((float)(delay->explained_ps / 1e9), rows[i].ms, 0.1f);
+		verdict_destroy(v);
+	}
+}
+
+/* A detection in a step whose path is reported for its first half alone. */
+struct trip {
+	const char *cc;
+	uint64_t rtt_us, at_ps;
+	uint32_t cause, depth, sent_again, classes;
+	uint64_t paused_ps;
+	bool slow_cable, found;
+};
+
+/* @param hop  of 17->18 */
+static void
+put_trip_epoch(struct records *r, uint32_t hop, uint32_t epoch, const struct trip *trip)
+{
+	static const hop_at way17[] = { { H17, 0 }, { SW2, 2 }, { SW6, 1 }, { SW3, 0 } };
+	static const uint16_t in_port[] = { 0, 1, 0, 2 };
+	uint16_t port = (uint16_t)way17[hop][1];
+	uint64_t packets = PACKETS / 40, depths = packets * trip->depth;
+	struct rec_port_row row = records_port_row(port, epoch, epoch, packets, depths, trip->depth);
+	struct rec_port_row other = records_port_row(port, epoch, epoch, packets / 2, 0, 0);
+	struct rec_flow_row of_flow = records_flow_row(port, F17, epoch, epoch, packets, depths);
+
+	row.pause_ps = trip->paused_ps;
+	other.prio = (uint16_t)(row.prio + 1);
+	records_put_port(r, way17[hop][0], row);
+	if (trip->classes != 0)
+		records_put_port(r, way17[hop][0], other);
+	of_flow.in_port = in_port[hop];
+	records_put_flow(r, way17[hop][0], of_flow);
+}
+
+/*
+ * Most of a step's packets left before or after a link was longer for a while, as congestion control by round trips then
+ * sends next to none: the least round trip is of an idle path, and half of the time is not reported. One round trip that
+ * its switches report is long enough. It is no evidence where queues, other classes or pauses may have made it so, where
+ * it is of a time without reports, or no round trip; nor of packets that were sent again, of a slow cable, or where marks
+ * alone slow senders.
+ */
+static void
+test_one_round_trip_shows_a_delay(void **state)
+{
+	static const struct trip trips[] = {
+		{ "swift", 70, 20 * MS, REC_TRIGGER_RTT, .depth = 7, .found = true },
+		{ "swift", 70, 40 * MS, REC_TRIGGER_RTT, .depth = 7, .found = true },
+		{ "swift", 70, 40 * MS + 30 * PS_PER_US, REC_TRIGGER_RTT, .depth = 7,
+		  .found = true }, /* it waited then at most */
+		{ "swift", 70, 40 * MS + 60 * PS_PER_US, REC_TRIGGER_RTT, .depth = 7 },
+		{ "swift", 12, 20 * MS, REC_TRIGGER_RTT, .depth = 7 },
+		{ "swift", 70, 20 * MS, REC_TRIGGER_RTT, .depth = 700 },
+		{ "swift", 70, 60 * MS, REC_TRIGGER_RTT, .depth = 7 },
+		{ "swift", 70, 20 * MS, REC_TRIGGER_STALL, .depth = 7 },
+		{ "swift", 70, 20 * MS, REC_TRIGGER_RTT, .depth = 7, .sent_again = 1 },
+		{ "swift", 70, 20 * MS, REC_TRIGGER_RTT, .depth = 7, .classes = 1 },
+		{ "swift", 70, 20 * MS, REC_TRIGGER_RTT, .depth = 7, .paused_ps = 60 * PS_PER_US },
+		{ "swift", 70, 20 * MS, REC_TRIGGER_RTT, .depth = 7, .slow_cable = true },
+		{ "dcqcn", 70, 20 * MS, REC_TRIGGER_RTT, .depth = 7 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(trips); i++) {
+		const struct trip *trip = &trips[i];
+		const struct seen seen = { .min_us = 10, .mean_us = 20, .unbounded = true, .sent_again = trip->sent_again };
+		struct rec_trigger trigger = {
+			.flow = F17, .step = 1, .cause = trip->cause, .rtt_ps = trip->rtt_us * PS_PER_US, .threshold_ps = 20
+		};
+		struct rec_trigger before;
+		struct rec_link_rate cable = { .port = 2, .rate_bps = 25000000000 };
+		const struct finding *delay;
+		struct verdict *v;
+		struct records r;
+
+		case_fabric(&r);
+		put_cc(&r, trip->cc);
+		put_step(&r, H17, 0, 80 * MS, &seen);
+		trigger.rank = r.rank_of[H17];
+		before = trigger;
+		before.cause = REC_TRIGGER_STALL;
+		RECORDS_PUT(&r, before, REC_TRIGGER, H17, trip->at_ps - 100 * PS_PER_US);
+		RECORDS_PUT(&r, trigger, REC_TRIGGER, H17, trip->at_ps);
+		for (uint32_t h = 0; h < 4; h++)
+			for (uint32_t epoch = 0; epoch < 40; epoch++)
+				put_trip_epoch(&r, h, epoch, trip);
+		if (trip->slow_cable)
+			RECORDS_PUT(&r, cable, REC_LINK_RATE, SW2, 0);
+		v = case_conclude(&r, REC_END_COMPLETE);
+		delay = case_find(v, FINDING_PATH_DELAY, "17->18/10000>10000", NULL);
+		if ((delay != NULL) != trip->found)
+			fail_msg("row %zu", i);
+		if (delay != NULL) /* one trip that agrees, of one of four steps */
+			assert_float_equal((float)delay->confidence, (2 / 3.0f + 1 / 6.0f) / 4, 1e-3f);
 		verdict_destroy(v);
 	}
 }
@@ -812,6 +906,7 @@ UNIT_TEST(cause_delay)
 		cmocka_unit_test(test_a_small_share_goes_ahead_unreported),
 		cmocka_unit_test(test_class_0_may_be_served_first),
 		cmocka_unit_test(test_delay_slows_the_sender),
+		cmocka_unit_test(test_one_round_trip_shows_a_delay),
 		cmocka_unit_test(test_delay_beside_a_full_queue),
 		cmocka_unit_test(test_delay_beside_lossy_data),
 		cmocka_unit_test(test_delay_beside_a_hole),

@@ -107,6 +107,29 @@ what_was_missed_is_looked_at(void **state)
 	assert_int_equal(dev.nnotices, 0);
 }
 
+/* The age of a packet is no round trip: none is known to have taken that long. */
+static void
+what_was_missed_keeps_its_cause(void **state)
+{
+	(void)state;
+	for (uint32_t trip = 0; trip < 2; trip++) {
+		uint64_t start_ps = step.start_ps = (1 + 40 * trip) * MS;
+		const struct rec_trigger *trigger;
+
+		agent_step_started(&agent, 0, &step);
+		tick(start_ps, start_ps + 20 * US); /* the first spacing is not over */
+		if (trip != 0)
+			sample(30 * US, start_ps + 5 * MS);
+		sample(9 * US, start_ps + 9 * MS);
+		tick(start_ps + 10 * MS, start_ps + 10 * MS);
+		assert_int_equal(dev.npolls, trip + 1);
+		trigger = scripted_record(&dev, REC_TRIGGER, trip);
+		assert_int_equal(trigger->cause, trip != 0 ? REC_TRIGGER_RTT : REC_TRIGGER_STALL);
+		assert_int_equal(trigger->rtt_ps, trip != 0 ? 30 * US : 20 * US);
+		agent_step_completed(&agent, 0, 0, start_ps + 11 * MS);
+	}
+}
+
 /* What a step meets before its first spacing is over is looked at when that is, or at its end. */
 static void
 the_first_look_waits(void **state)
@@ -389,6 +412,7 @@ UNIT_TEST(agent)
 	const struct CMUnitTest tests[] = {
 		T(one_step),
 		T(what_was_missed_is_looked_at),
+		T(what_was_missed_keeps_its_cause),
 		T(threshold_follows_the_path),
 		T(one_threshold_can_hold_for_all),
 		T(the_first_look_waits),
