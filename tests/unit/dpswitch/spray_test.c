@@ -51,7 +51,7 @@ start(struct frig *rig)
 static void
 start_ring(struct frig *rig)
 {
-	char src[8], dst[8];
+	char src[16], dst[16];
 
 	for (int i = 0; i < 2 * LEAVES; i++) {
 		snprintf(src, sizeof(src), "h%d", i);
@@ -104,7 +104,7 @@ packets_spread_over_the_uplinks_alone(void **state)
 
 	for (int kind = 0; kind < BALANCE_COUNT; kind++) {
 		struct frig rig;
-		char port[16];
+		char port[32];
 
 		if (!balance_is_on(&(struct balance_params){ .ops = balance_kinds[kind] }))
 			continue;
@@ -240,7 +240,7 @@ an_idle_fabric_is_shared_to_a_packet(void **state)
 		frig_run(&rig, 400 * US);
 		for (int spine = 0; spine < SPINES; spine++) {
 			uint64_t bytes;
-			char name[8];
+			char name[16];
 
 			snprintf(name, sizeof(name), "s%d", spine);
 			bytes = frig_switch(&rig, name)->ports[1].egress.sent_bytes; /* to l1: answers go to l2 */

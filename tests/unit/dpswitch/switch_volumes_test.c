@@ -53,7 +53,7 @@ init(struct monitored *m)
 	m->rig.setup.all.pfc.headroom_bytes = 100000;
 	for (int i = 0; i < 2 * LEAVES; i++)
 		for (int next = 2; next <= 4; next += 2) {
-			char src[8], dst[8];
+			char src[16], dst[16];
 			const struct flow *flow;
 
 			snprintf(src, sizeof(src), "h%d", i);
