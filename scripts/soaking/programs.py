@@ -24,6 +24,7 @@ BROKEN = ('Sanitizer', 'runtime error:', 'Assertion', 'core dumped', 'Segmentati
 NOT_BEGUN, UNFINISHED, INTERRUPTED = 3, 5, 130
 DOCUMENTED = (0, 1, 2, NOT_BEGUN, 4, UNFINISHED, INTERRUPTED)
 STALL_LIMIT_S = 120   # of a run that does little, on a machine that does much
+SANITIZED_STALL_LIMIT_S = 4 * STALL_LIMIT_S  # sanitizers take several times as long for the same work
 MEMORY_BYTES = 3 << 30
 DATA_BYTES = 8 << 30     # what a program without sanitizers may ask for; these have a limit of their own
 OUTPUT_BYTES = 64 << 20  # what a program may print
@@ -135,8 +136,12 @@ class Programs:
                 also()
         return prepare
 
-    def run(self, case, *args, codes=DOCUMENTED, within_s=STALL_LIMIT_S, preexec=None, leaks=True):
-        """Runs a program to its end. @param codes  that it may end with; leaks  a sanitizer looks for them"""
+    def run(self, case, *args, codes=DOCUMENTED, within_s=None, preexec=None, leaks=True):
+        """
+        Runs a program to its end. @param codes  that it may end with; within_s  None: as long as a run of this build may take;
+        leaks  a sanitizer looks for them
+        """
+        within_s = within_s or (SANITIZED_STALL_LIMIT_S if self.sanitized else STALL_LIMIT_S)
         ended = Started(case, args, preexec, leaks).end(within_s)
         if ended.code not in codes:
             raise Failure(f'exit code {ended.code}, not one of {codes}: {ended.output}')
