@@ -137,8 +137,8 @@ write_step(const struct step_row *row, struct run_store *store)
 		      (struct store_cell[]){ OWN(row->job), OWN(row->collective), OWN(row->iteration), OWN(row->rank),
 					     OWN(row->step), OWN(row->channel), KNOWN(row->src, REC_NONE),
 					     KNOWN(row->dst, REC_NONE), KNOWN(row->flow, PLAN_NONE), STORE_INT(row->bytes),
-					     NS(row->start_ps), row->open ? STORE_NULL : NS(row->end_ps), NS(row->ideal_ps),
-					     NS(row->expect_ps), WAITED(row->waited_for.collective),
+					     NS(row->start_ps), row->state == REC_STEP_OPEN ? STORE_NULL : NS(row->end_ps),
+					     NS(row->ideal_ps), NS(row->expect_ps), WAITED(row->waited_for.collective),
 					     WAITED(row->waited_for.rank), WAITED(row->waited_for.step) });
 }
 
@@ -164,7 +164,7 @@ write_host(const struct emulation *emulation, const struct step_engine *engine, 
 	for (size_t i = 0; steps && i < step_engine_rows(engine); i++) {
 		struct step_row row = step_engine_row(engine, i);
 
-		if (!row.waits)
+		if (row.state != REC_STEP_WAITS)
 			write_step(&row, store);
 	}
 	for (size_t i = 0; i < step_engine_flows(engine); i++) {

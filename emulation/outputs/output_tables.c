@@ -40,7 +40,7 @@ write_step(const struct emulation *emulation, const struct step_row *row, FILE *
 {
 	static const struct flow none; /* a local step's */
 	const struct flow *flow = row->flow != PLAN_NONE ? &emulation->scenario->plan->flows.flows[row->flow] : &none;
-	uint64_t end_ps = row->open ? emulation->fabric->window.end_ps : row->end_ps;
+	uint64_t end_ps = row->state == REC_STEP_OPEN ? emulation->fabric->window.end_ps : row->end_ps;
 
 	write_name(row, file);
 	fprintf(file, "%s,%s,%u,%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64,
@@ -70,7 +70,7 @@ output_steps(const struct emulation *emulation, const char *dir, struct err *err
 		for (size_t r = 0; r < rows; r++) {
 			struct step_row row = step_engine_row(emulation->engines[i], r);
 
-			if (!row.waits)
+			if (row.state != REC_STEP_WAITS)
 				write_step(emulation, &row, out.file);
 		}
 	}

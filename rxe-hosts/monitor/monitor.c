@@ -290,9 +290,7 @@ monitor_report(struct recbuf *records, const struct step_result *result, const s
 				.acked_bytes = result->acked_bytes,
 				.start_ps = result->start_ps,
 				.end_ps = result->end_ps,
-				.open = result->waits  ? REC_STEP_WAITS
-					: result->open ? REC_STEP_OPEN
-						       : REC_STEP_OVER,
+				.open = result->state,
 				.retransmits = result->retransmits,
 				.rtt_min_ps = times->rtt.min_ps,
 				.rtt_mean_ps = rtt_sum_mean_ps(&times->rtt),

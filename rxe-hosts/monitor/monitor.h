@@ -17,6 +17,7 @@
 #include "common/send_times.h"
 #include "common/units.h"
 #include "common/wire/layout.h"
+#include "common/wire/record_steps.h"
 
 enum monitor_state {
 	MONITOR_NON_WAITING, /* send steps < receive steps: the next step starts when the current one is finished */
@@ -103,7 +104,7 @@ struct step_result {
 	uint64_t bytes, acked_bytes;
 	uint64_t start_ps, end_ps;
 	uint32_t retransmits;
-	bool open, waits; /* open: and it has not begun */
+	enum rec_step_state state;
 };
 
 /* Reports a finished (or, at the end of the run, an open) step to the analyzer, and where its sender's time went. */

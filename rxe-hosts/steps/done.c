@@ -16,7 +16,7 @@
 _Static_assert(FIRST_BYTES / 2 >= ROW_BYTES, "a log that grows has room for a row");
 
 enum {
-	ROW_OPEN = 1 << 0,
+	ROW_OPEN = 1 << 0,        /* has begun, and is not over */
 	ROW_RESENT = 1 << 1,      /* has retransmits */
 	ROW_UNACKED = 1 << 2,     /* has unacked_bytes */
 	ROW_SAME = 1 << 3,        /* slot and iteration are those of the row before */
@@ -74,7 +74,7 @@ flags_of(const struct step_done *row, const struct step_done *before)
 {
 	const struct step_ref *on = &row->waited_for, *last = &before->waited_for;
 
-	return (uint8_t)((row->open ? ROW_OPEN : 0) | (row->waits ? ROW_WAITS : 0) |
+	return (uint8_t)((row->state == REC_STEP_OPEN ? ROW_OPEN : 0) | (row->state == REC_STEP_WAITS ? ROW_WAITS : 0) |
 			 (row->retransmits != 0 ? ROW_RESENT : 0) | (row->unacked_bytes != 0 ? ROW_UNACKED : 0) |
 			 (row->slot == before->slot && row->iteration == before->iteration ? ROW_SAME : 0) |
 			 (row->step == before->step + 1 ? ROW_NEXT : 0) | (on->step != 0 ? ROW_WAITED : 0) |
@@ -142,8 +142,7 @@ read_row(const uint8_t **at, struct step_done *row)
 {
 	uint8_t flags = *(*at)++;
 
-	row->open = (flags & ROW_OPEN) != 0;
-	row->waits = (flags & ROW_WAITS) != 0;
+	row->state = flags & ROW_WAITS ? REC_STEP_WAITS : flags & ROW_OPEN ? REC_STEP_OPEN : REC_STEP_OVER;
 	if ((flags & ROW_SAME) == 0) {
 		row->slot = (uint32_t)get(at);
 		row->iteration = (uint32_t)get(at);

@@ -19,7 +19,7 @@ struct step_done {
 	uint32_t iteration, step;
 	uint32_t unacked_bytes; /* a message has 2^31 at most */
 	uint32_t retransmits;
-	bool open, waits; /* open: and it has not begun */
+	enum rec_step_state state;
 };
 
 struct done_log {

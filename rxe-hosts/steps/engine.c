@@ -469,8 +469,9 @@ background_row(const struct step_engine *engine, const struct background *backgr
 		.expect_ps = messages * plan->ideal_ps,
 		.waited_for = { REC_NONE, REC_NONE, 0 },
 		.retransmits = (uint32_t)background->retransmits,
-		.open = open,
-		.waits = !background->started,
+		.state = !background->started ? REC_STEP_WAITS
+			 : open               ? REC_STEP_OPEN
+					      : REC_STEP_OVER,
 	};
 }
 
@@ -506,8 +507,7 @@ step_engine_row(const struct step_engine *engine, size_t index)
 		.expect_ps = known->expect_ps,
 		.waited_for = done.waited_for,
 		.retransmits = done.retransmits,
-		.open = done.open,
-		.waits = done.waits,
+		.state = done.state,
 	};
 }
 
@@ -634,14 +634,15 @@ put_background(struct step_engine *engine, const struct manage_step *step)
 			return false;
 		posted = step->bytes / plan->bytes;
 		acked = step->acked_bytes / plan->bytes;
-		if (step->open != 0 ? posted - acked > plan->depth : acked != posted)
+		if (step->open != REC_STEP_OVER ? posted - acked > plan->depth : acked != posted)
 			return false;
 		background->posted = posted;
-		background->messages = step->open != 0 && acked == posted ? posted - 1 : acked;
+		background->messages = step->open != REC_STEP_OVER && acked == posted ? posted - 1 : acked;
 		background->acked_bytes = step->acked_bytes - background->messages * plan->bytes;
 		background->retransmits = step->retransmits;
 		background->start_ps = step->start_ps;
 		background->end_ps = step->end_ps;
+		background->started = step->open != REC_STEP_WAITS;
 		return true;
 	}
 	return false;
@@ -672,6 +673,8 @@ step_engine_put_step(struct step_engine *engine, const struct manage_step *step)
 	const struct plan_collective *collective;
 	const struct step_rank *rank;
 
+	if (step->open > REC_STEP_WAITS)
+		return false;
 	if (step->collective == REC_NONE)
 		return put_background(engine, step);
 	rank = rank_of(engine, step->collective, step->rank);
@@ -693,8 +696,7 @@ step_engine_put_step(struct step_engine *engine, const struct manage_step *step)
 					    .start_ps = step->start_ps,
 					    .end_ps = step->end_ps,
 					    .retransmits = step->retransmits,
-					    .open = step->open != REC_STEP_OVER,
-					    .waits = step->open == REC_STEP_WAITS,
+					    .state = (enum rec_step_state)step->open,
 				    });
 	return true;
 }
@@ -756,9 +758,7 @@ step_engine_get_step(const struct step_engine *engine, size_t index)
 		.waited_rank = row.waited_for.rank,
 		.waited_step = row.waited_for.step,
 		.retransmits = row.retransmits,
-		.open = row.waits  ? REC_STEP_WAITS
-			: row.open ? REC_STEP_OPEN
-				   : REC_STEP_OVER,
+		.open = row.state,
 		.bytes = row.bytes,
 		.acked_bytes = row.acked_bytes,
 		.start_ps = row.start_ps,

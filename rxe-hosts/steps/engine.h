@@ -90,7 +90,7 @@ struct step_row {
 	uint64_t start_ps, end_ps;    /* end_ps 0: open */
 	uint64_t ideal_ps, expect_ps; /* the same for background flows; over all their messages */
 	struct step_ref waited_for;
-	bool open, waits; /* open: and it has not begun */
+	enum rec_step_state state;
 };
 
 /* Rows in the order of completion; background flows, by their order in the scenario, behind them after the close. */

@@ -365,15 +365,14 @@ static void
 judged_open(const struct judge *judge, const struct plan_judged *flow, struct device *device, uint64_t start_ps,
 	    const struct wc *until, uint64_t now_ps)
 {
-	bool waits = start_ps == TIME_NEVER;
-	struct step_result result = result_of(judge, flow, waits ? 0 : start_ps);
+	bool begun = start_ps != TIME_NEVER;
+	struct step_result result = result_of(judge, flow, begun ? start_ps : 0);
 
 	if (judge->agent == NULL)
 		return;
-	result.waits = waits;
 	result.acked_bytes = until->bytes;
 	result.retransmits = until->retransmits;
-	result.open = true;
+	result.state = begun ? REC_STEP_OPEN : REC_STEP_WAITS;
 	monitor_audit(judge->audit, &result, &until->times, until->time_ps);
 	monitor_report(device->ops->records(device), &result, &until->times, now_ps);
 }

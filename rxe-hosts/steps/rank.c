@@ -446,8 +446,7 @@ open_step(const struct step_engine *engine, const struct step_rank *rank, uint32
 		.waited_for = begun ? at->waited_for : waits_for(rank, chain),
 		.bytes = plan_step_bytes(c, rank->rank, step),
 		.start_ps = begun ? at->start_ps : 0,
-		.open = true,
-		.waits = !begun,
+		.state = begun ? REC_STEP_OPEN : REC_STEP_WAITS,
 	};
 	if (at->state == CHAIN_FAILED) {
 		result->acked_bytes = at->failure.bytes;
@@ -493,8 +492,7 @@ step_report(struct step_engine *engine, const struct step_rank *rank, const stru
 		.step = result->step,
 		.unacked_bytes = (uint32_t)(result->bytes - result->acked_bytes),
 		.retransmits = result->retransmits,
-		.open = result->open,
-		.waits = result->waits,
+		.state = result->state,
 	};
 
 	done_log_add(&engine->done, &row);

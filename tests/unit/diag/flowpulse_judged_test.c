@@ -116,19 +116,7 @@ what_all_ports_miss_is_no_links_loss(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(others_seen); i++) {
-		struct rec_volume_alarm alarm = { .port = 1,
-						  .place = REC_LOSS_PAIR,
-						  .pooled = 1,
-						  .predicted = 10000000,
-						  .seen = 9800000,
-						  .expected = 10000000,
-						  .got = 9800000,
-						  .packets = 9800,
-						  .drop_ppm = 20000,
-						  .low_ppm = 18000,
-						  .high_ppm = 22000,
-						  .dispersion_ppm = 10000,
-						  .noise = REC_NOISE_LEARNED };
+		struct rec_volume_alarm alarm = alarm_of(1, REC_LOSS_PAIR, 0, 0);
 		struct rec_volume volume = { .port = 1, .predicted = 10000000, .seen = 9800000, .packets = 9800 };
 		struct records r;
 		struct verdict *v;
@@ -170,19 +158,7 @@ what_arrived_twice_was_not_lost(void **state)
 		struct rec_volume_flaw flaw = { .flaw = REC_FLAW_DEMAND,
 						.predicted = 20000000,
 						.seen = 9800000 + cases[i].seen };
-		struct rec_volume_alarm alarm = { .port = 1,
-						  .place = REC_LOSS_PAIR,
-						  .pooled = 1,
-						  .predicted = 10000000,
-						  .seen = 9800000,
-						  .expected = 10000000,
-						  .got = 9800000,
-						  .packets = 9800,
-						  .drop_ppm = 20000,
-						  .low_ppm = 18000,
-						  .high_ppm = 22000,
-						  .dispersion_ppm = 10000,
-						  .noise = REC_NOISE_LEARNED };
+		struct rec_volume_alarm alarm = alarm_of(1, REC_LOSS_PAIR, 0, 0);
 		struct records r;
 		struct verdict *v;
 

@@ -41,12 +41,11 @@ put_network(struct records *r)
 	RECORDS_PUT(r, put, REC_MONITOR, REC_NONE, 0);
 }
 
-/* A leaf misses 2 % of 10000 packets of 1000 B at its port from a spine, with the volumes of both its ports. */
-static inline void
-put_alarm(struct records *r, uint32_t leaf, uint32_t spine, uint32_t place, uint32_t sender, uint32_t iteration)
+/* 2 % of 10 MB are missing. */
+static inline struct rec_volume_alarm
+alarm_of(uint16_t port, uint32_t place, uint32_t sender, uint32_t iteration)
 {
-	uint64_t time_ps = (iteration + 1) * PS_PER_MS;
-	struct rec_volume_alarm alarm = { .port = (uint16_t)(1 + spine),
+	return (struct rec_volume_alarm){ .port = port,
 					  .place = (uint16_t)place,
 					  .sender = sender,
 					  .iteration = iteration,
@@ -61,6 +60,14 @@ put_alarm(struct records *r, uint32_t leaf, uint32_t spine, uint32_t place, uint
 					  .high_ppm = 22000,
 					  .dispersion_ppm = 10000,
 					  .noise = REC_NOISE_LEARNED };
+}
+
+/* A leaf misses 2 % of 10000 packets of 1000 B at its port from a spine, with the volumes of both its ports. */
+static inline void
+put_alarm(struct records *r, uint32_t leaf, uint32_t spine, uint32_t place, uint32_t sender, uint32_t iteration)
+{
+	uint64_t time_ps = (iteration + 1) * PS_PER_MS;
+	struct rec_volume_alarm alarm = alarm_of((uint16_t)(1 + spine), place, sender, iteration);
 
 	RECORDS_PUT(r, alarm, REC_VOLUME_ALARM, leaf, time_ps);
 	for (uint16_t port = 1; port <= 2; port++) {

@@ -32,7 +32,7 @@ background_flow_runs_once(void **state)
 	assert_int_equal(row.bytes, 5000);
 	assert_int_equal(row.start_ps, 7 * US);
 	assert_int_equal(row.end_ps, 111 * US);
-	assert_false(row.open);
+	assert_int_equal(row.state, REC_STEP_OVER);
 	assert_null(step_record(2, 0)); /* the analyzer knows nothing of it */
 }
 
@@ -68,7 +68,7 @@ background_flow_keeps_its_depth(void **state)
 	assert_int_equal(row.bytes % 5000, 0);
 	assert_int_equal(row.acked_bytes, row.bytes);
 	assert_int_equal(row.bytes, 30000); /* two at 0, 104 and 208 us each */
-	assert_false(row.open);
+	assert_int_equal(row.state, REC_STEP_OVER);
 }
 
 /* Three queue pairs are three flows from neighbouring source ports. */
@@ -84,7 +84,7 @@ background_flow_of_three_queue_pairs(void **state)
 
 		assert_int_equal(rig.plan->flows.flows[row.flow].sport, 9 + i);
 		assert_int_equal(row.bytes, 5000);
-		assert_false(row.open);
+		assert_int_equal(row.state, REC_STEP_OVER);
 	}
 }
 
@@ -98,7 +98,7 @@ background_flow_open_at_the_end(void **state)
 	rig.dev[1].qp[rig.dev[1].posts[0].flow].acked_bytes = 4000;
 	step_engine_close(rig.engine[1], 1 * MS);
 	row = step_engine_row(rig.engine[1], 0);
-	assert_true(row.open);
+	assert_int_equal(row.state, REC_STEP_OPEN);
 	assert_int_equal(row.end_ps, 0);
 	assert_int_equal(row.bytes, 5000);
 	assert_int_equal(row.acked_bytes, 4000);

@@ -36,7 +36,7 @@ check(size_t index)
 	assert_int_equal(row.step, rows[index].step);
 	assert_int_equal(row.unacked_bytes, rows[index].unacked_bytes);
 	assert_int_equal(row.retransmits, rows[index].retransmits);
-	assert_int_equal(row.open, rows[index].open);
+	assert_int_equal(row.state, rows[index].state);
 }
 
 static void
@@ -98,8 +98,7 @@ any_steps(void **state)
 			.step = (uint32_t)any(&prng, 32),
 			.unacked_bytes = (uint32_t)any(&prng, 32),
 			.retransmits = (uint32_t)any(&prng, 32),
-			.open = prng_next(&prng) % 2 != 0,
-			.waits = prng_next(&prng) % 2 != 0,
+			.state = (enum rec_step_state)(prng_next(&prng) % 3),
 		};
 		if (waited)
 			rows[i].waited_for = (struct step_ref){ (uint32_t)any(&prng, 32), (uint32_t)any(&prng, 32),
@@ -121,8 +120,7 @@ largest_steps(void **state)
 			.step = i % 2 == 0 ? UINT32_MAX : 1,
 			.unacked_bytes = UINT32_MAX,
 			.retransmits = UINT32_MAX,
-			.open = true,
-			.waits = true,
+			.state = REC_STEP_WAITS,
 		};
 	add_all(9);
 }

@@ -279,7 +279,7 @@ all_open_steps_are_reported(void **state)
 	step_engine_close(rig.engine[0], 50 * US);
 	assert_int_equal(step_engine_rows(rig.engine[0]), 3);
 	for (uint32_t s = 1; s <= 3; s++)
-		assert_true(row_of(0, 0, 0, s).open);
+		assert_int_equal(row_of(0, 0, 0, s).state, s < 3 ? REC_STEP_OPEN : REC_STEP_WAITS);
 	assert_int_equal(row_of(0, 0, 0, 1).acked_bytes, 3);
 	waited(row_of(0, 0, 0, 2), REC_NONE, REC_NONE, 0);
 	waited(row_of(0, 0, 0, 3), 0, 2, 1);
@@ -310,7 +310,8 @@ remote_rows_read_the_same(void **state)
 		assert_true(step_engine_put_step(remote, &step));
 		a = step_engine_row(rig.engine[0], i);
 		b = step_engine_row(remote, i);
-		assert_memory_equal(&a, &b, offsetof(struct step_row, open));
+		assert_memory_equal(&a, &b, offsetof(struct step_row, state));
+		assert_int_equal(a.state, b.state);
 	}
 	step_engine_destroy(remote);
 }

@@ -268,8 +268,8 @@ open_steps_are_reported(void **state)
 	assert_int_equal(rec->waited_rank, 0);
 	assert_null(step_record(1, 2));
 	assert_int_equal(step_engine_rows(rig.engine[1]), 2);
-	assert_true(step_engine_row(rig.engine[1], 1).open && step_engine_row(rig.engine[1], 1).waits);
-	assert_false(step_engine_row(rig.engine[0], 0).waits);
+	assert_int_equal(step_engine_row(rig.engine[1], 1).state, REC_STEP_WAITS);
+	assert_int_equal(step_engine_row(rig.engine[0], 0).state, REC_STEP_OPEN);
 	assert_false(step_engines_result(rig.engine, 4, 0, 0).complete);
 }
 
@@ -288,7 +288,7 @@ steps_that_wait_for_a_start_have_not_begun(void **state)
 		step_engine_close(rig.engine[0], 20 * MS);
 		assert_int_equal(step_record(0, 0)->open, i == 0 ? REC_STEP_WAITS : REC_STEP_OPEN);
 		assert_int_equal(step_record(0, 0)->start_ps, 0);
-		assert_int_equal(step_engine_row(rig.engine[0], 0).waits, i == 0);
+		assert_int_equal(step_engine_row(rig.engine[0], 0).state, i == 0 ? REC_STEP_WAITS : REC_STEP_OPEN);
 		if (i == 0)
 			teardown(state);
 	}
