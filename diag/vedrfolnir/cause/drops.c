@@ -479,10 +479,7 @@ clear(struct passage_place *place, uint32_t in_port)
 		*place = nowhere;
 }
 
-/*
- * Packets of a flow's own tuple that ended at a switch by design, in a time: of traceroutes that agents send on its path.
- * One more may be under way.
- */
+/* Packets of a flow's own tuple that ended at a switch by design: agents' traceroutes. One more may be under way. */
 static uint64_t
 expired_at(const struct evidence *ev, uint32_t flow, uint32_t node, uint64_t from_ps, uint64_t to_ps)
 {
@@ -536,7 +533,8 @@ take_hop(struct passage *p, const struct evidence *ev, const struct run_step *s,
 	const struct ev_passed *passed = &ev->passed[i];
 	uint32_t then = earlier(ev, i, s->start_ps, passed->flow);
 	struct span now = missing_by(ev, i), before = missing_by(ev, then);
-	uint64_t expired;
+	uint64_t expired = expired_at(ev, passed->flow, ev->ports[passed->in_port].node,
+				      then != EV_NONE ? rec_at(ev, then)->hdr.time_ps : 0, rec_at(ev, i)->hdr.time_ps);
 
 	/*
 	 * With packets on several paths a place counts those of all links that lead there: nothing clears one of these, and
@@ -545,7 +543,7 @@ take_hop(struct passage *p, const struct evidence *ev, const struct run_step *s,
 	if (evidence_is_sprayed(ev, passed->flow)) {
 		take(&p->link, ev, i, lost, s->start_ps);
 		if (!is_first(ev, i) && !drops_telemetry_lost(ev, s))
-			take(&p->node, ev, i, more(now.least, before.most + lost), s->start_ps);
+			take(&p->node, ev, i, more(now.least, before.most + lost + expired), s->start_ps);
 		return;
 	}
 	if (now.most <= before.least) {
@@ -554,8 +552,6 @@ take_hop(struct passage *p, const struct evidence *ev, const struct run_step *s,
 		return;
 	}
 	take(&p->link, ev, i, lost, s->start_ps);
-	expired = expired_at(ev, passed->flow, ev->ports[passed->in_port].node,
-			     then != EV_NONE ? rec_at(ev, then)->hdr.time_ps : 0, rec_at(ev, i)->hdr.time_ps);
 	take_missing(p, ev, s, i, more(more(now.least, before.most), lost + expired));
 }
 
@@ -887,7 +883,10 @@ take_short(struct passage *p, const struct evidence *ev, const struct run_step *
 
 		if (passed->flow == s->flow && !passed->back && passed->in_port != EV_NONE && passed->out_port != EV_NONE &&
 		    ev->ports[passed->in_port].peer != EV_NONE && has_other_path(ev, i, first, until_ps))
-			take(&p->node, ev, i, short_of(ev, s, passed->in_port, passed->out_port), s->start_ps);
+			take(&p->node, ev, i,
+			     more(short_of(ev, s, passed->in_port, passed->out_port),
+				  expired_at(ev, s->flow, ev->ports[passed->in_port].node, s->start_ps, until_ps)),
+			     s->start_ps);
 	}
 	p->node.packets = min_u64(p->node.packets, p->lost); /* other flows to that port may have lost the rest */
 }

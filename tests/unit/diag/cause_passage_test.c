@@ -243,7 +243,10 @@ test_a_nic_that_stops(void **state)
 		FINDING_BLACKHOLE, "3:3", NULL);
 }
 
-/* Traceroutes of R-Pingmesh's agents by the flow's own tuple end at a switch by design: they are not swallowed. */
+/*
+ * Traceroutes of R-Pingmesh's agents by the flow's own tuple end at a switch by design: they are not swallowed, nor
+ * lost where the flow is sprayed.
+ */
 static void
 test_traceroutes_end_at_a_switch(void **state)
 {
@@ -251,8 +254,11 @@ test_traceroutes_end_at_a_switch(void **state)
 	const struct rec_pingmesh mesh = {
 		.time_factor_ppm = 1000, .timeout_ps = MS, .upload_ps = 5 * MS, .period_ps = 20 * MS, .pinglist_ps = MS
 	};
+	struct rec_ecmp set = { .set = 1, .sprayed = 1, .ports = { 1 << 1 | 1 << 2 } };
+	struct rec_route by_set = { .flow = F17, .hop = 1, .port = 2, .ecmp = 1 };
 
-	for (uint32_t traces = 0; traces <= 20; traces += 20) {
+	for (uint32_t i = 0; i < 4; i++) {
+		uint32_t traces = i % 2 * 20, sprayed = i / 2;
 		struct rec_probe_hop hop = { .tuple = F17, .hop = 2, .at = SW6, .sent_ps = 42 * MS };
 		struct rec_pingmesh pingmesh = mesh;
 		struct rec_probe probed = { .tuple = F17 };
@@ -261,14 +267,18 @@ test_traceroutes_end_at_a_switch(void **state)
 		struct verdict *v;
 
 		case_fabric(&r);
+		if (sprayed) {
+			RECORDS_PUT(&r, set, REC_ECMP, SW2, 0);
+			RECORDS_PUT(&r, by_set, REC_ROUTE, SW2, 1);
+		}
 		RECORDS_PUT(&r, pingmesh, REC_PINGMESH, REC_NONE, 0);
 		RECORDS_PUT(&r, rnic, REC_RNIC, H17, 1);
 		RECORDS_PUT(&r, probed, REC_PROBE, H17, 45 * MS);
 		for (hop.trace = 0; hop.trace < traces; hop.trace++)
 			RECORDS_PUT(&r, hop, REC_PROBE_HOP, H17, 45 * MS);
 		v = diagnose(&r, &less);
-		assert_int_equal(case_find(v, FINDING_BLACKHOLE, "6:1", NULL) != NULL, traces == 0);
-		assert_null(case_find(v, FINDING_PACKET_LOSS, "6:1", NULL));
+		assert_int_equal(case_find(v, FINDING_BLACKHOLE, "6:1", NULL) != NULL, traces == 0 && !sprayed);
+		assert_int_equal(case_find(v, FINDING_PACKET_LOSS, "6:1", NULL) != NULL, traces == 0 && sprayed);
 		verdict_destroy(v);
 	}
 }
