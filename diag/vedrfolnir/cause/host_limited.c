@@ -76,7 +76,7 @@ may_delay(const struct delays *delays, uint32_t step, uint32_t port, uint32_t pe
 
 /*
  * ACKs are in no class that pauses: where those to a NIC are late, and it pauses its switch as well, whatever it takes in
- * waits. A storm holds up its class alone.
+ * waits. A storm holds up its class alone, by one pause: beside it, something else delays the ACKs.
  */
 static void
 add_both(struct cause_set *set, uint32_t step, uint32_t nic)
@@ -87,7 +87,8 @@ add_both(struct cause_set *set, uint32_t step, uint32_t nic)
 	double ps = delay_cost_ps(set->in, step, set->delays->extra_ps[step]);
 	struct cause_finding *finding = NULL;
 
-	if (peer != EV_NONE && s->slow && may_delay(set->delays, step, nic, peer) && was_paused(ev, peer, s))
+	if (peer != EV_NONE && s->slow && may_delay(set->delays, step, nic, peer) && was_paused(ev, peer, s) &&
+	    !pfc_root_is_one_pause(ev, peer, ev->flows[s->flow].prio))
 		finding = cause_of_sender(set, step, ps, nic, NULL);
 	if (finding == NULL)
 		return;

@@ -636,6 +636,26 @@ pfc_root_pauses(const struct evidence *ev, uint32_t port, uint8_t prio)
 	return max_u32(seen, rows / 2);
 }
 
+bool
+pfc_root_is_one_pause(const struct evidence *ev, uint32_t port, uint8_t prio)
+{
+	const struct ev_port *of = &ev->ports[port];
+	uint64_t longest_ps = 0, sum_ps = 0;
+
+	for (uint32_t i = of->first_state; i < of->first_state + of->nstates; i++) {
+		const struct rec_port_row *row = EV_AT(ev->states, struct rec_port_row, i);
+
+		if (row->paused && row->prio == prio)
+			longest_ps = max_u64(longest_ps, row->hdr.time_ps - row->paused_since_ps);
+	}
+	for (uint32_t e = of->first_epoch; e < of->first_epoch + of->nepochs; e++) {
+		const struct rec_port_row *row = evidence_port_row(ev, &ev->epochs[e], prio);
+
+		sum_ps += row != NULL ? row->pause_ps : 0;
+	}
+	return longest_ps * CAUSE_NIC_PAUSES > sum_ps;
+}
+
 /* A storm is one pause, which only its end resumes. A NIC that takes in less than its line brings resumes by itself. */
 static bool
 is_slow_nic(const struct walk *walk, const struct prov_port *paused)

@@ -61,6 +61,12 @@ void pfc_root_claim(struct cause_set *set, uint32_t step, const struct pfc_root 
 uint32_t pfc_root_pauses(const struct evidence *ev, uint32_t port, uint8_t prio);
 
 /*
+ * Did one pause last so long that the port's pauses, over the whole run, cannot be those of a slow NIC? It makes fewer than
+ * CAUSE_NIC_PAUSES of that length out of all the time that the port was paused.
+ */
+bool pfc_root_is_one_pause(const struct evidence *ev, uint32_t port, uint8_t prio);
+
+/*
  * The first report in the step's time of an ingress that paused its peer while it held less than a share of its XOFF
  * threshold: the surest sign of a storm. @return NULL: there is none
  */

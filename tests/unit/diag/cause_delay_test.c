@@ -517,6 +517,34 @@ test_delay_of_a_slow_nic(void **state)
 	verdict_destroy(v);
 }
 
+/* One pause, which lasts at a report, is no slow NIC's, whatever delays the ACKs to it. */
+static void
+test_delay_beside_a_storm(void **state)
+{
+	const struct seen seen = { .min_us = 30, .mean_us = 31, .depth = 7, .ports = 3 };
+	struct rec_port_row row = records_port_row(1, 0, LAST, 1000, 0, 1);
+	struct rec_port_row lasting = row;
+	struct records r;
+	struct verdict *v;
+
+	(void)state;
+	case_fabric(&r);
+	set_window(&r);
+	put_step(&r, H17, 0, 80 * MS, &seen);
+	put_way17(&r, &seen);
+	route_back(&r, F17, back17);
+	row.pause_ps = 5 * MS;
+	records_put_port(&r, SW2, row);
+	lasting.state_only = true;
+	lasting.paused = true;
+	lasting.paused_since_ps = lasting.to_ps - 4 * MS;
+	records_put_port(&r, SW2, lasting);
+	v = case_conclude(&r, REC_END_COMPLETE);
+	assert_null(case_find(v, FINDING_HOST_LIMITED, "17:1", NULL));
+	assert_non_null(case_find(v, FINDING_PATH_DELAY, "17->18/10000>10000", NULL));
+	verdict_destroy(v);
+}
+
 /*
  * What is not needed: packets sent only once, a NIC that was never paused (round trips begin behind it), queues that were
  * always short, switches that stood still for no moment, a delay that was there all the time; a bound for packets in
@@ -911,6 +939,7 @@ UNIT_TEST(cause_delay)
 		cmocka_unit_test(test_delay_beside_lossy_data),
 		cmocka_unit_test(test_delay_beside_a_hole),
 		cmocka_unit_test(test_delay_of_a_slow_nic),
+		cmocka_unit_test(test_delay_beside_a_storm),
 		cmocka_unit_test(test_delay_beside_others),
 		cmocka_unit_test(test_no_delay),
 		cmocka_unit_test(test_rows_from_before_a_step),
