@@ -219,7 +219,8 @@ suspect_json(const struct costing *costing, size_t i, const struct rerun_truth *
 static json_t *
 job_json(const struct costing *costing, uint32_t job, const struct rerun_truth *truth, const struct twin_error *error)
 {
-	double error_ns = fmax(0, fabs(error->twin_ns - error->measured_ns) - TWIN_CHANCE * error->chance_ns);
+	double bound_ns = twin_error_bound_ns(error->draws_ns, error->draws);
+	double error_ns = fmax(0, fabs(error->twin_ns - error->measured_ns) - bound_ns);
 	double scale = scale_of(truth, error, error_ns);
 	json_t *suspects = json_array();
 

@@ -79,7 +79,7 @@ is_random(const struct twin_error *errors, uint32_t njobs)
 	bool random = false;
 
 	for (uint32_t j = 0; j < njobs; j++)
-		random |= errors[j].chance_ns > 0 || errors[j].chance_steps_ns > 0;
+		random |= twin_error_chance(&errors[j]) > 0 || twin_error_chance_steps(&errors[j]) > 0;
 	return random;
 }
 

@@ -11,11 +11,13 @@
 
 #include "common/clock.h"
 #include "common/run_files.h"
+#include "common/tail.h"
 #include "common/units.h"
 #include "twin/model.h"
 #include "twin/rerun/job.h"
 
 #define LOG_FILE "log.txt"
+#define ALPHA 0.05 /* of the interval in which one more draw is, to both sides */
 
 /* One draw of a trial. */
 struct trial_run {
@@ -48,16 +50,49 @@ twin_error_steps(const struct twin_error *error)
 	return error->steps_ns / error->all_steps_ns;
 }
 
+static double
+mean(const double *draws_ns, uint32_t draws)
+{
+	double sum_ns = 0;
+
+	for (uint32_t d = 0; d < draws; d++)
+		sum_ns += draws_ns[d];
+	return draws > 0 ? sum_ns / draws : 0;
+}
+
 double
 twin_error_chance(const struct twin_error *error)
 {
-	return error->measured_ns > 0 ? error->chance_ns / error->measured_ns : 0;
+	return error->measured_ns > 0 ? mean(error->draws_ns, error->draws) / error->measured_ns : 0;
 }
 
 double
 twin_error_chance_steps(const struct twin_error *error)
 {
-	return error->all_steps_ns > 0 ? error->chance_steps_ns / error->all_steps_ns : 0;
+	return error->all_steps_ns > 0 ? mean(error->draws_steps_ns, error->draws) / error->all_steps_ns : 0;
+}
+
+double
+twin_error_bound_ns(const double *draws_ns, uint32_t draws)
+{
+	double mean_ns = mean(draws_ns, draws), squares = 0;
+
+	if (draws < 3)
+		return mean_ns;
+	for (uint32_t d = 0; d < draws; d++)
+		squares += (draws_ns[d] - mean_ns) * (draws_ns[d] - mean_ns);
+	return mean_ns + tail_student_at(ALPHA / 2, draws - 1) * sqrt(squares / (draws - 1) * (1 + 1.0 / draws));
+}
+
+bool
+twin_error_is_near(const struct twin_error *error)
+{
+	double job_ns = fmax(TWIN_MAX_ERROR * error->measured_ns, twin_error_bound_ns(error->draws_ns, error->draws));
+	double steps_ns =
+		fmax(TWIN_MAX_STEPS * error->all_steps_ns, twin_error_bound_ns(error->draws_steps_ns, error->draws));
+
+	return error->complete && error->measured_ns > 0 && error->all_steps_ns > 0 &&
+	       fabs(error->twin_ns - error->measured_ns) <= job_ns && error->steps_ns <= steps_ns;
 }
 
 /* The step of the run that a row of the twin's table is; RUN_NONE: it is none. */
@@ -121,7 +156,7 @@ add_step(const struct twin_trial *trial, uint32_t index, struct twin_error *erro
 	for (uint32_t d = 0; d < draws && draws > 1; d++) {
 		double own_ns = (double)trial->took_ns[(size_t)d * nsteps + index];
 
-		error->chance_steps_ns += fabs(own_ns - (sum_ns - own_ns) / (draws - 1)) / draws;
+		error->draws_steps_ns[d] += fabs(own_ns - (sum_ns - own_ns) / (draws - 1));
 	}
 }
 
@@ -162,7 +197,7 @@ add_end(const struct twin_trial *trial, uint32_t job, struct twin_error *error)
 	for (uint32_t d = 0; d < draws && draws > 1; d++) {
 		double own_ns = trial->ends_ns[(size_t)d * njobs + job];
 
-		error->chance_ns += fabs(own_ns - (sum_ns - own_ns) / (draws - 1)) / draws;
+		error->draws_ns[d] = fabs(own_ns - (sum_ns - own_ns) / (draws - 1));
 	}
 	error->twin_ns = sum_ns / draws - start_ns;
 	error->measured_ns -= start_ns;
@@ -174,7 +209,7 @@ compare(struct twin_trial *trial)
 	const struct twin_model *model = trial->model;
 
 	for (uint32_t j = 0; j < model->njobs; j++)
-		trial->errors[j] = (struct twin_error){ .complete = true };
+		trial->errors[j] = (struct twin_error){ .draws = model->draws, .complete = true };
 	for (uint32_t s = 0; s < model->run->nsteps; s++) {
 		const struct run_job *job = run_job_of(model->run, model->run->steps[s].collective);
 

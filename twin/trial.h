@@ -6,18 +6,22 @@
 
 #include "twin/model.h"
 
-#define TWIN_DRAWS 8 /* of chance, where it decides something */
+#define TWIN_DRAWS 8        /* of chance, where it decides something */
+#define TWIN_MAX_ERROR 0.05 /* of the job in a base run: beyond it the twin is given up */
+#define TWIN_MAX_STEPS 0.10 /* likewise of its steps, whose errors cancel out */
 
 /*
  * Of one job. Times of the twin are means over its draws of chance, of which the measured run is one more: by chance it
  * differs from the mean as the draws do, each from the mean of the others.
  */
 struct twin_error {
-	double measured_ns, twin_ns;       /* from its start to its last step's end */
-	double steps_ns;                   /* sum over steps of the difference of their times */
-	double all_steps_ns;               /* sum over steps of the measured times */
-	double chance_ns, chance_steps_ns; /* that draws differ likewise, on average; 0: of one draw */
-	bool complete;                     /* in all draws of the twin */
+	double measured_ns, twin_ns; /* from its start to its last step's end */
+	double steps_ns;             /* sum over steps of the difference of their times */
+	double all_steps_ns;         /* sum over steps of the measured times */
+	double draws_ns[TWIN_DRAWS]; /* by how much each draw differs likewise; 0: of one draw */
+	double draws_steps_ns[TWIN_DRAWS];
+	uint32_t draws;
+	bool complete; /* in all draws of the twin */
 };
 
 /* @return the error of the job's time, as a share of the measured one; 1: the twin's job did not complete */
@@ -27,6 +31,17 @@ double twin_error_steps(const struct twin_error *error);
 /* @return the part of these that chance alone makes, on average */
 double twin_error_chance(const struct twin_error *error);
 double twin_error_chance_steps(const struct twin_error *error);
+/*
+ * @param draws_ns  [draws] by how much each differs from the mean of the others
+ * @return by how much one more draw differs at most, at 97.5 % (prediction interval of Student's t); of two draws or one,
+ *         which are equally far from each other, their mean
+ */
+double twin_error_bound_ns(const double *draws_ns, uint32_t draws);
+/*
+ * Is a base run as near to the measured one as a right twin would be: within TWIN_MAX_ERROR and TWIN_MAX_STEPS, or not
+ * farther than one more draw of chance?
+ */
+bool twin_error_is_near(const struct twin_error *error);
 
 /* A model to run. */
 struct twin_trial {
@@ -66,11 +81,6 @@ int twin_fit(struct twin_model *model, struct twin_work *work, struct twin_error
 #define TWIN_MAX_SUSPECTS 10 /* of a job: those to which the verdict gives most */
 #define TWIN_ORDERS 8        /* by which shares of more than SHAPLEY_MAX suspects are sampled */
 #define TWIN_MAX_JOBS 4      /* whose causes are run without: those that lost most */
-#define TWIN_MAX_ERROR 0.05  /* of the job in a base run: beyond it the twin is given up */
-#define TWIN_MAX_STEPS 0.10  /* likewise of its steps, whose errors cancel out */
-/* By chance alone it is farther, but hardly so many times what draws differ on average: of the job, and of its steps. */
-#define TWIN_CHANCE 3.0
-#define TWIN_CHANCE_STEPS 1.5
 
 /*
  * Runs the twin without the suspects of one job, and says what each cost.

@@ -68,14 +68,6 @@ is_asked(const struct run *run, uint32_t job)
 	return own > 0 && before < TWIN_MAX_JOBS;
 }
 
-/* Is a base run near enough to the measured one? */
-static bool
-is_usable(const struct twin_error *error)
-{
-	return twin_error_job(error) <= fmax(TWIN_MAX_ERROR, TWIN_CHANCE * twin_error_chance(error)) &&
-	       twin_error_steps(error) <= fmax(TWIN_MAX_STEPS, TWIN_CHANCE_STEPS * twin_error_chance_steps(error));
-}
-
 /* @return 0, or negative errno with err set */
 static int
 cost_jobs(const struct twin_options *options, const struct twin_model *model, const struct twin_work *work,
@@ -87,7 +79,7 @@ cost_jobs(const struct twin_options *options, const struct twin_model *model, co
 		if (!is_asked(model->run, j))
 			continue;
 		errno = 0;
-		job = is_usable(&errors[j]) ? twin_cost_job(model, j, options->dir, work, &errors[j], err)
+		job = twin_error_is_near(&errors[j]) ? twin_cost_job(model, j, options->dir, work, &errors[j], err)
 					    : given_up(model, j, &errors[j]);
 		if (job == NULL)
 			return errno != 0 ? -errno : -ENOMEM;
