@@ -18,6 +18,8 @@ SKIPPED = {'SKIP', 'IGNORED'}
 # cmocka's words for one case; its own totals do not match.
 CASE = re.compile(r'^\[ +(OK|FAILED|SKIPPED|ERROR) +\] (\w+)$', re.MULTILINE)
 REASON = re.compile(r'^(?:SKIPPED: (.*)|(.*): skipped)$', re.MULTILINE)
+FILE = re.compile(r'^# (\S+): [\d.]+ s of processor time$|^# (\S+)$', re.MULTILINE) # tests/unit/run.c: what follows is of it
+FAILED = re.compile(r'^FAILED: (.*)$', re.MULTILINE) # the same: a file, and its tests that failed
 LEFT_OUT = re.compile(r'^LEFT OUT: (.*)$', re.MULTILINE) # tests/sim/harness.py: long_run()
 FOR_LONG = 'scripts/test --long runs it'
 LONGEST = 12 # tests of a build whose times are printed
@@ -38,9 +40,20 @@ def short(test):
     return test['name'].split(':')[-1]
 
 
+def cases(test):
+    """(name, result, the output before it) of the cases within a test; of a folder's program, a name has the file's."""
+    words = output(test)
+    files = [(file.start(), f'{file[1] or file[2]}: ') for file in FILE.finditer(words)]
+    for case in CASE.finditer(words):
+        while len(files) > 1 and files[1][0] < case.start():
+            del files[0]
+        prefix = files[0][1] if files and files[0][0] < case.start() else ''
+        yield prefix + case[2], case[1], words[:case.start()]
+
+
 def list_cases(path):
     for test in tests(path):
-        for result, case in CASE.findall(output(test)):
+        for case, result, _ in cases(test):
             print(f'{result.lower()}: {test["name"].split(" / ")[-1]}: {case}')
 
 
@@ -62,10 +75,9 @@ def about(name):
 
 def runs(test):
     """(name, whether it ran, why not) of the cases within a test, then of itself."""
-    words = output(test)
-    for case in CASE.finditer(words):
-        yield f'{short(test)}: {case[2]}', case[1] != 'SKIPPED', reason(words[:case.start()])
-    yield short(test), test['result'] not in SKIPPED, reason(words)
+    for case, result, before in cases(test):
+        yield f'{short(test)}: {case}', result != 'SKIPPED', reason(before)
+    yield short(test), test['result'] not in SKIPPED, reason(output(test))
 
 
 def print_times(build, all_tests):
@@ -94,7 +106,7 @@ def totals(broken, paths):
             skipped += test['result'] in SKIPPED
             passed += test['result'] in PASSED
             if test['result'] not in PASSED | SKIPPED:
-                failed.append(f'failed: {build}: {short(test)}: {test["result"]}')
+                failed.append(': '.join([f'failed: {build}: {short(test)}: {test["result"]}', *FAILED.findall(output(test))]))
     for (name, why), builds in left_out.items():
         print(f'skipped: {", ".join(builds)}: {name}: {why}')
     for name in dict.fromkeys(name for name, _ in left_out):

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The program of a folder of unit tests: runs the files that are named, or all, each in a process of its own. */
+/*
+ * The program of a folder of unit tests: runs the file that is named, or all, each in a process of its own. The output of
+ * files that failed is printed last, and then a line for each, which names its tests that failed. Where a signal ends the
+ * program, as a limit of time does, these are the files and tests that were running.
+ */
 #include <assert.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,6 +31,7 @@ static const struct {
 #define NFILES (sizeof(files) / sizeof(files[0]))
 #define FILES_A_CPU 2 /* at a time */
 #define MAX_RUNNING 64
+#define LINE_BYTES 512
 
 /* A file that is being run in a process of its own. */
 struct running {
@@ -33,14 +40,23 @@ struct running {
 	FILE *output;
 };
 
+/* Of files that failed: printed last, as people read the end. */
+struct failures {
+	size_t nfiles;
+	FILE *outputs, *lines;
+	char *outputs_text, *lines_text;
+	size_t outputs_bytes, lines_bytes;
+};
+
 static void
-start(struct running *slot, size_t file)
+start(struct running *slot, size_t file, const sigset_t *awaited)
 {
 	slot->file = file;
 	slot->output = tmpfile();
 	fflush(NULL);
 	slot->pid = slot->output != NULL ? fork() : -1;
 	if (slot->pid == 0) {
+		sigprocmask(SIG_UNBLOCK, awaited, NULL);
 		dup2(fileno(slot->output), STDOUT_FILENO);
 		dup2(fileno(slot->output), STDERR_FILENO);
 		unit_exit(files[file].run() == 0 && fflush(NULL) == 0 ? 0 : 1);
@@ -51,46 +67,121 @@ start(struct running *slot, size_t file)
 	}
 }
 
-/* Waits until one has ended, prints its output as a whole, and frees its slot. @return whether none of its tests failed */
-static bool
-end_one(struct running *slots, size_t nslots)
+/* Prints the output of a file, and frees its slot. @param failure how it failed, or NULL */
+static void
+print_file(struct running *ended, const char *failure, struct failures *failures)
 {
-	struct running *ended = slots;
-	int status = 0, c;
-	pid_t pid = wait(&status);
+	char line[LINE_BYTES], test[LINE_BYTES], began[LINE_BYTES] = "";
+	FILE *to = failure != NULL ? failures->outputs : stdout;
 
-	assert(pid > 0);
-	while (ended < slots + nslots && ended->pid != pid)
-		ended++;
-	assert(ended < slots + nslots); /* no test leaves a child of this process */
-	printf("# %s\n", files[ended->file].name);
+	if (failure != NULL) {
+		fprintf(to, "# %s\n", files[ended->file].name);
+		fprintf(failures->lines, "FAILED: %s%s", files[ended->file].name, failure);
+		failures->nfiles++;
+	}
 	rewind(ended->output);
-	while ((c = getc(ended->output)) != EOF)
-		putchar(c);
+	while (fgets(line, sizeof(line), ended->output) != NULL) {
+		fputs(line, to);
+		if (sscanf(line, "[ RUN ] %s", test) == 1) {
+			memcpy(began, test, sizeof(began));
+		} else if (sscanf(line, "[ FAILED ] %s", test) == 1 && strcmp(test, began) == 0) {
+			fprintf(failures->lines, " %s", test);
+			began[0] = '\0';
+		} else if (sscanf(line, "[ OK ] %s", test) == 1 || sscanf(line, "[ SKIPPED ] %s", test) == 1) {
+			began[0] = '\0';
+		}
+	}
+	if (failure != NULL)
+		fprintf(failures->lines, "%s%s\n", began[0] != '\0' ? " in " : "", began);
 	fclose(ended->output);
 	ended->pid = 0;
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-		return true;
-	fprintf(stderr, "FAILED: %s\n", files[ended->file].name);
-	return false;
 }
 
-/* All files, several at a time: many wait for real time to pass. @return exit code */
+/* A process has ended. */
+static void
+end_one(struct running *slots, pid_t pid, int status, const struct rusage *used, struct failures *failures)
+{
+	struct running *ended = slots;
+	char by_signal[LINE_BYTES];
+
+	while (ended < slots + MAX_RUNNING && ended->pid != pid)
+		ended++;
+	assert(ended < slots + MAX_RUNNING); /* no test leaves a child of this process */
+	printf("# %s: %.2f s of processor time\n", files[ended->file].name,
+	       (double)(used->ru_utime.tv_sec + used->ru_stime.tv_sec) +
+		       (double)(used->ru_utime.tv_usec + used->ru_stime.tv_usec) / 1e6);
+	snprintf(by_signal, sizeof(by_signal), ": ended by %s:", strsignal(WTERMSIG(status)));
+	if (WIFSIGNALED(status))
+		print_file(ended, by_signal, failures);
+	else
+		print_file(ended, WEXITSTATUS(status) == 0 ? NULL : ":", failures);
+	fflush(stdout);
+}
+
+/* A signal asks for the end of what is running. */
+static void
+end_all(struct running *slots, struct failures *failures)
+{
+	for (struct running *slot = slots; slot < slots + MAX_RUNNING; slot++)
+		if (slot->pid != 0) {
+			kill(slot->pid, SIGKILL);
+			print_file(slot, ": still running:", failures);
+		}
+}
+
+/* All files, several at a time: many wait for real time to pass. @return how many were begun */
+static size_t
+run_files(struct failures *failures)
+{
+	struct running slots[MAX_RUNNING] = { 0 };
+	size_t nslots = (size_t)(FILES_A_CPU * sysconf(_SC_NPROCESSORS_ONLN)), next = 0, ended = 0;
+	struct rusage used;
+	int number, status;
+	sigset_t awaited;
+	pid_t pid;
+
+	sigemptyset(&awaited);
+	sigaddset(&awaited, SIGCHLD);
+	sigaddset(&awaited, SIGINT);
+	sigaddset(&awaited, SIGTERM);
+	sigprocmask(SIG_BLOCK, &awaited, NULL);
+	nslots = nslots > MAX_RUNNING ? MAX_RUNNING : nslots;
+	while (ended < NFILES) {
+		for (size_t i = 0; i < nslots && next < NFILES; i++)
+			if (slots[i].pid == 0)
+				start(&slots[i], next++, &awaited);
+		if (sigwait(&awaited, &number) != 0 || number != SIGCHLD) {
+			end_all(slots, failures);
+			return next;
+		}
+		for (; (pid = wait4(-1, &status, WNOHANG, &used)) > 0; ended++)
+			end_one(slots, pid, status, &used, failures);
+	}
+	return next;
+}
+
+/* @return exit code */
 static int
 run_all(void)
 {
-	struct running slots[MAX_RUNNING] = { 0 };
-	size_t nslots = (size_t)(FILES_A_CPU * sysconf(_SC_NPROCESSORS_ONLN)), next = 0, failed = 0;
+	struct failures failures = { 0 };
+	size_t begun;
 
-	nslots = nslots > MAX_RUNNING ? MAX_RUNNING : nslots;
-	for (size_t ended = 0; ended < NFILES; ended++) {
-		for (size_t i = 0; i < nslots && next < NFILES; i++)
-			if (slots[i].pid == 0)
-				start(&slots[i], next++);
-		failed += !end_one(slots, nslots);
+	failures.outputs = open_memstream(&failures.outputs_text, &failures.outputs_bytes);
+	failures.lines = open_memstream(&failures.lines_text, &failures.lines_bytes);
+	if (failures.outputs == NULL || failures.lines == NULL) {
+		perror("open_memstream");
+		return 1;
 	}
-	printf("# %zu files, %zu failed\n", NFILES, failed);
-	return failed != 0;
+	begun = run_files(&failures);
+	fclose(failures.outputs);
+	fclose(failures.lines);
+	printf("# %zu files, %zu failed, %zu not begun\n", NFILES, failures.nfiles, NFILES - begun);
+	fflush(stdout);
+	fprintf(stderr, "%s%s", failures.outputs_text, failures.lines_text);
+	free(failures.outputs_text);
+	free(failures.lines_text);
+	return failures.nfiles != 0;
 }
 
 /* One file stays in this process, where a debugger has it. @return exit code */
