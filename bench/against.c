@@ -16,6 +16,7 @@
 #include "bench/fabric_cases.h"
 #include "common/array.h"
 #include "common/child.h"
+#include "common/input_file.h"
 
 /* Shares of work that differ by more are not the same work. */
 #define SAME_HOPS 0.001
@@ -72,7 +73,7 @@ load_former(struct against *against, const char *path)
 {
 	json_error_t error;
 
-	against->former = json_load_file(path, 0, &error);
+	against->former = input_json(path, 0, &error);
 	if (against->former == NULL)
 		return err_set(against->err, -EINVAL,
 			       "--against %s: neither a program nor what `rocelab bench fabric --json` prints: %s", path,

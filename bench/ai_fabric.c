@@ -17,6 +17,7 @@
 #include "bench/ai_fabric.h"
 #include "bench/bench.h"
 #include "common/array.h"
+#include "common/input_file.h"
 #include "common/log.h"
 #include "common/minmax.h"
 #include "common/outfile.h"
@@ -391,7 +392,7 @@ read_run(const struct bench *b, const struct run *run, struct ai_figures *f)
 
 	*f = (struct ai_figures){ .njobs = 0 };
 	dir_of(b, run, RUN_SUMMARY, path);
-	doc = json_load_file(path, 0, NULL);
+	doc = input_json(path, 0, NULL);
 	if (doc == NULL)
 		return false;
 	f->complete = strcmp(json_string_value(json_object_get(doc, "end_reason")) ?: "", "complete") == 0;

@@ -16,6 +16,7 @@
 #include "bench/bench.h"
 #include "common/array.h"
 #include "common/child.h"
+#include "common/input_file.h"
 #include "common/outfile.h"
 #include "common/run_files.h"
 
@@ -150,7 +151,7 @@ run_guests(const struct epochs *e, const char *lcores, struct case_result *resul
 	fclose(from);
 	status = child_wait(pid);
 	snprintf(path, sizeof(path), "%s/" RUN_SUMMARY, e->dir);
-	run = status == 0 ? json_load_file(path, 0, NULL) : NULL;
+	run = status == 0 ? input_json(path, 0, NULL) : NULL;
 	if (run == NULL) {
 		err_set(&result->why, -ENOTSUP, "rocelab run: %s", child_text(status, text, sizeof(text)));
 		return -ENOTSUP;

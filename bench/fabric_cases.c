@@ -11,6 +11,7 @@
 
 #include "common/array.h"
 #include "common/child.h"
+#include "common/input_file.h"
 #include "common/outfile.h"
 #include "common/program.h"
 
@@ -101,7 +102,7 @@ load(const char *dir, const char *name, struct err *err)
 	json_t *root;
 
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	root = json_load_file(path, 0, &error);
+	root = input_json(path, 0, &error);
 	if (root == NULL)
 		err_set(err, -EPROTO, "%s: %s", path, error.text);
 	return root;

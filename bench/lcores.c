@@ -14,6 +14,7 @@
 
 #include "common/child.h"
 #include "common/err.h"
+#include "common/input_file.h"
 #include "common/outfile.h"
 #include "common/run_files.h"
 
@@ -88,7 +89,7 @@ finish(const struct bench *bench, const char *out, pid_t pid, double lcores, str
 		return err_set(bench->err, -EIO, "dpswitch-forward failed with %.0f lcores", lcores);
 	if (snprintf(path, sizeof(path), "%s/forward.json", out) >= (int)sizeof(path))
 		return err_set(bench->err, -ENAMETOOLONG, "%s: the path is too long", out);
-	root = json_load_file(path, 0, &error);
+	root = input_json(path, 0, &error);
 	if (root == NULL)
 		return err_set(bench->err, -EINVAL, "%s: %s", path, error.text);
 	wall_ns = json_number_value(json_object_get(root, "wall_ns"));

@@ -18,6 +18,7 @@
 #include "common/array.h"
 #include "common/child.h"
 #include "common/err.h"
+#include "common/input_file.h"
 #include "common/outfile.h"
 
 #define MAX_REPEATS BENCH_MAX_REPEATS
@@ -112,7 +113,7 @@ forward(const struct realtime *bench, uint32_t size, const struct rate *rate, js
 		return pid;
 	if (child_wait(pid) != 0)
 		return err_set(bench->err, -EIO, "dpswitch-forward failed with frames of %u B", size);
-	*results = json_load_file(bench->results, 0, &error);
+	*results = input_json(bench->results, 0, &error);
 	return *results != NULL ? 0 : err_set(bench->err, -EINVAL, "%s: %s", bench->results, error.text);
 }
 

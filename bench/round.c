@@ -22,6 +22,7 @@
 #include "bench/testpmd.h"
 #include "common/child.h"
 #include "common/err.h"
+#include "common/input_file.h"
 #include "common/outfile.h"
 #include "dpswitch/edge/port/port_round.h"
 
@@ -86,7 +87,7 @@ forward(const struct bench *bench, const char *kind, double *ns)
 		return err_set(bench->err, -EIO, "dpswitch-forward failed over %s", kind);
 	if (snprintf(path, sizeof(path), "%s/forward.json", bench->dir) >= (int)sizeof(path))
 		return err_set(bench->err, -ENAMETOOLONG, "%s: the path is too long", bench->dir);
-	root = json_load_file(path, 0, &error);
+	root = input_json(path, 0, &error);
 	if (root == NULL)
 		return err_set(bench->err, -EINVAL, "%s: %s", path, error.text);
 	*ns = json_number_value(json_object_get(root, "cpu_ns")) / json_number_value(json_object_get(root, "packets"));

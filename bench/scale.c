@@ -18,6 +18,7 @@
 
 #include "bench/bench.h"
 #include "common/array.h"
+#include "common/input_file.h"
 #include "common/log.h"
 #include "common/outfile.h"
 #include "common/program.h"
@@ -245,7 +246,7 @@ read_row(const struct scale *b, struct scale_row *row)
 	free(have);
 	free(text);
 	dir_of(b, row, RUN_SUMMARY, path);
-	run = same ? json_load_file(path, 0, NULL) : NULL;
+	run = same ? input_json(path, 0, NULL) : NULL;
 	if (run == NULL && same && shard_is_merge(&b->args.shard))
 		read_refusal(b, row);
 	if (strcmp(json_string_value(json_object_get(run, "end_reason")) ?: "", "complete") != 0) {

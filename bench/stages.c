@@ -22,6 +22,7 @@
 #include "common/array.h"
 #include "common/child.h"
 #include "common/clock.h"
+#include "common/input_file.h"
 #include "common/outfile.h"
 #include "common/record/frame.h"
 #include "common/record/kinds.h"
@@ -162,7 +163,7 @@ run_fabric(const struct stages *s, const char *policy, json_t **run)
 	if (ret != 0)
 		return err_set(s->err, -EIO, "dpswitch ended with status %d", ret);
 	snprintf(path, sizeof(path), "%s/run.json", s->dir);
-	*run = json_load_file(path, 0, NULL);
+	*run = input_json(path, 0, NULL);
 	return *run != NULL ? 0 : err_set(s->err, -EIO, "%s cannot be read", path);
 }
 

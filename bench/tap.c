@@ -25,6 +25,7 @@
 #include "common/child.h"
 #include "common/clock.h"
 #include "common/err.h"
+#include "common/input_file.h"
 #include "common/record/frame.h"
 #include "common/run_files.h"
 #include "common/units.h"
@@ -340,7 +341,7 @@ bench_tap_run(struct bench_tap *tap, const char *scenario, const char *dir, cons
 	if (ret < 0)
 		return ret;
 	snprintf(path, sizeof(path), "%s/" RUN_SUMMARY, dir);
-	*run = json_load_file(path, 0, &error);
+	*run = input_json(path, 0, &error);
 	return *run != NULL ? 0 : err_set(err, -EINVAL, "%s: %s", path, error.text);
 }
 

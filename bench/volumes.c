@@ -16,6 +16,7 @@
 #include "common/array.h"
 #include "common/child.h"
 #include "common/err.h"
+#include "common/input_file.h"
 #include "common/outfile.h"
 #include "common/run_files.h"
 #include "scenario/scenario.h"
@@ -89,7 +90,7 @@ run_once(struct bench_volumes *bench, size_t i, const char *dir, const char *dps
 	ret = child_wait(pid);
 	if (ret != 0)
 		return err_set(err, -EIO, "dpswitch ended with status %d", ret);
-	run = json_load_file(path, 0, &error);
+	run = input_json(path, 0, &error);
 	if (run == NULL)
 		return err_set(err, -EINVAL, "%s: %s", path, error.text);
 	hops = json_number_value(json_object_get(run, "packet_hops"));

@@ -36,6 +36,16 @@ input_open(const char *path, struct err *err)
 	return open_regular(path, &st, err);
 }
 
+int
+input_check(const char *path, struct err *err)
+{
+	int fd = input_open(path, err);
+
+	if (fd >= 0)
+		close(fd);
+	return fd < 0 ? fd : 0;
+}
+
 FILE *
 input_fopen(const char *path, struct err *err)
 {

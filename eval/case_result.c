@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/array.h"
+#include "common/input_file.h"
 #include "common/record/kinds.h"
 #include "emulation/outputs/outputs.h"
 #include "eval/eval.h"
@@ -66,7 +67,7 @@ load(const char *dir, const char *folder, const char *name)
 	char path[PATH_MAX];
 
 	snprintf(path, sizeof(path), "%s/%s/%s", dir, folder, name);
-	return json_load_file(path, 0, NULL);
+	return input_json(path, 0, NULL);
 }
 
 static uint64_t

@@ -15,6 +15,7 @@
 #include "common/array.h"
 #include "common/err.h"
 #include "common/hash.h"
+#include "common/input_file.h"
 #include "common/log.h"
 #include "common/outfile.h"
 #include "common/printable.h"
@@ -353,7 +354,7 @@ read_truths(struct counterfactual *study, struct err *err)
 {
 	json_error_t why;
 
-	study->truths = json_load_file(study->truth, 0, &why);
+	study->truths = input_json(study->truth, 0, &why);
 	if (study->truths == NULL)
 		return err_set(err, -EINVAL, "%s: %s", study->truth, why.text);
 	return json_is_array(json_object_get(study->truths, "cases"))
@@ -720,7 +721,7 @@ read_case(const struct counterfactual *study, size_t at, enum counterfactual_by 
 	if (ret < 0)
 		return ret;
 	snprintf(path, sizeof(path), "%s/%s/" RUN_VERDICT, c->dir, verdict_dirs[by]);
-	verdict = json_load_file(path, 0, NULL);
+	verdict = input_json(path, 0, NULL);
 	if (verdict == NULL)
 		return err_set(err, -ENODATA, "%s cannot be read; the same command makes it", path);
 	claims_read(verdict, &c->suspects, c->job, &outcome->claims);

@@ -14,6 +14,7 @@
 #include "common/array.h"
 #include "common/err.h"
 #include "common/hash.h"
+#include "common/input_file.h"
 #include "eval/judge.h"
 #include "twin/rerun/results.h"
 
@@ -251,7 +252,8 @@ store_each_run(struct store *store, void (*each)(void *ctx, const struct store_r
 uint64_t
 case_file_digest(const char *path)
 {
-	FILE *file = fopen(path, "r");
+	struct err why = { "" };
+	FILE *file = input_fopen(path, &why);
 	uint64_t digest = DIGEST_INIT;
 	int byte;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "eval/truth.h"
+#include "common/input_file.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -34,7 +35,7 @@ load(const char *dir, const char *name, struct err *err)
 	json_t *root;
 
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	root = json_load_file(path, 0, &error);
+	root = input_json(path, 0, &error);
 	if (root == NULL)
 		err_set(err, -EINVAL, "%s:%d: %s", path, error.line, error.text);
 	return root;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/array.h"
+#include "common/input_file.h"
 #include "common/outfile.h"
 #include "common/printable.h"
 #include "common/units.h"
@@ -199,7 +200,7 @@ plugin_report_read(const char *path, struct plugin_report *report, struct err *e
 {
 	json_error_t error = { 0 };
 	bool is_absent = access(path, F_OK) < 0 && errno == ENOENT;
-	json_t *root = is_absent ? NULL : json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+	json_t *root = is_absent ? NULL : input_json(path, JSON_REJECT_DUPLICATES, &error);
 	const json_t *programs = json_object_get(root, "programs");
 	struct err why = { "" };
 	int ret = 0;

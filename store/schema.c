@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/input_file.h"
 #include "common/run_files.h"
 
 #include "common/wire/ledger.h"
@@ -268,6 +269,8 @@ store_read(const char *dir, struct err *err)
 		ret = err_set(err, -errno,
 			      "%s: %s: a run writes it unless counters.enabled is false; give the folder of one", path,
 			      strerror(errno));
+	else if (input_check(path, err) < 0)
+		ret = -EINVAL;
 	else if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK)
 		ret = err_set(err, -EINVAL, "%s: %s", path, sqlite3_errmsg(db));
 	else

@@ -11,6 +11,7 @@
 
 #include "common/child.h"
 #include "common/clock.h"
+#include "common/input_file.h"
 #include "common/program.h"
 #include "common/run_files.h"
 #include "diag/collect/stream.h"
@@ -126,7 +127,7 @@ make(const struct twin_options *options, struct twin_model *model, struct err *e
 int
 twin_make(const struct twin_options *options, struct err *err)
 {
-	json_t *verdict = json_load_file(options->verdict, 0, NULL);
+	json_t *verdict = input_json(options->verdict, 0, NULL);
 	struct evidence ev;
 	struct run run = { 0 };
 	struct twin_model model = {

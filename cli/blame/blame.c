@@ -15,6 +15,7 @@
 #include "common/array.h"
 #include "common/err.h"
 #include "common/hash.h"
+#include "common/input_file.h"
 #include "common/log.h"
 #include "common/program.h"
 #include "common/run_files.h"
@@ -40,7 +41,7 @@ job_of_verdict(const char *run)
 	if (run == NULL)
 		return UINT32_MAX;
 	snprintf(path, sizeof(path), "%s/" RUN_VERDICT, run);
-	verdict = json_load_file(path, 0, NULL);
+	verdict = input_json(path, 0, NULL);
 	job = json_object_get(json_object_get(json_object_get(verdict, "headline"), "of"), "job");
 	number = json_is_integer(job) ? (uint32_t)json_integer_value(job) : UINT32_MAX;
 	json_decref(verdict);
@@ -387,9 +388,9 @@ check_same(const char *was, const char *is, struct err *err)
 	bool same;
 
 	snprintf(path, sizeof(path), "%s/" RUN_SUMMARY, was);
-	runs[0] = json_load_file(path, 0, NULL);
+	runs[0] = input_json(path, 0, NULL);
 	snprintf(path, sizeof(path), "%s/" RERUN_BASE "/" RUN_SUMMARY, is);
-	runs[1] = json_load_file(path, 0, NULL);
+	runs[1] = input_json(path, 0, NULL);
 	same = strcmp(json_text(runs[0], "digest"), json_text(runs[1], "digest")) == 0;
 	json_decref(runs[0]);
 	json_decref(runs[1]);
@@ -412,7 +413,7 @@ print_result(struct blame *blame, const struct rerun_case *c, const struct rerun
 
 	snprintf(path, sizeof(path), "%s/%s" RUN_VERDICT, blame->run != NULL ? blame->run : c->dir,
 		 blame->run != NULL ? "" : RERUN_BASE "/");
-	verdict = json_load_file(path, 0, NULL);
+	verdict = input_json(path, 0, NULL);
 	if (verdict == NULL)
 		return err_set(err, -EINVAL, "%s cannot be read: it is no verdict of a run", path);
 	claims_read(verdict, &c->suspects, c->job, &claims);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cli/start/launch.h"
+#include "common/input_file.h"
 #include "common/log.h"
 #include "common/program.h"
 #include "common/run_files.h"
@@ -39,9 +40,9 @@ auto_limit_s(const struct blame_by_twin *of)
 	double limit_s = AUTO_MAX_S;
 
 	snprintf(path, sizeof(path), "%s/" RUN_SUMMARY, of->records);
-	run = json_load_file(path, 0, NULL);
+	run = input_json(path, 0, NULL);
 	snprintf(path, sizeof(path), "%s/" RUN_VERDICT, of->out);
-	verdict = json_load_file(path, 0, NULL);
+	verdict = input_json(path, 0, NULL);
 	if (json_is_number(json_object_get(run, "wall_s")))
 		limit_s = json_number_value(json_object_get(run, "wall_s")) *
 			  (double)(1 + json_array_size(json_object_get(verdict, "findings")));

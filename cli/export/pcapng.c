@@ -8,6 +8,7 @@
 
 #include "cli/export/export.h"
 #include "common/array.h"
+#include "common/input_file.h"
 #include "common/log.h"
 #include "common/run_files.h"
 #include "common/units.h"
@@ -208,6 +209,7 @@ int
 export_pcapng(const struct export *export, FILE *to, struct err *err)
 {
 	struct reader *reader = calloc(1, sizeof(*reader));
+	struct err why = { "" };
 	char path[PATH_MAX];
 	int ret = 0;
 
@@ -220,10 +222,9 @@ export_pcapng(const struct export *export, FILE *to, struct err *err)
 	} else {
 		reader->export = export;
 		reader->path = path;
-		reader->from = fopen(path, "r");
+		reader->from = input_fopen(path, &why);
 		ret = reader->from != NULL ? copy(reader, to, err)
-					   : err_set(err, -ENOENT, "%s: %s: rocelab run --capture PORT writes one", path,
-						     strerror(errno));
+					   : err_set(err, -ENOENT, "%s: rocelab run --capture PORT writes one", why.text);
 	}
 	if (reader != NULL && reader->from != NULL)
 		fclose(reader->from);

@@ -10,6 +10,7 @@
 
 #include "common/array.h"
 #include "common/err.h"
+#include "common/input_file.h"
 #include "common/outfile.h"
 #include "common/run_files.h"
 
@@ -34,7 +35,8 @@ write_escaped(const char *text, FILE *to)
 static char *
 read_page(const char *path)
 {
-	FILE *file = fopen(path, "re");
+	struct err why = { "" };
+	FILE *file = input_fopen(path, &why);
 	char *text = NULL;
 	size_t cap = 0;
 	ssize_t got = file != NULL ? getdelim(&text, &cap, '\0', file) : -1;
@@ -82,7 +84,7 @@ load(const char *dir, const char *name)
 	char path[PATH_MAX + 32];
 
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	return json_load_file(path, 0, NULL);
+	return input_json(path, 0, NULL);
 }
 
 static void

@@ -23,6 +23,7 @@
 #include "common/child.h"
 #include "common/clock.h"
 #include "common/err.h"
+#include "common/input_file.h"
 #include "common/interrupt.h"
 #include "common/log.h"
 #include "common/private_dir.h"
@@ -630,9 +631,9 @@ verdict_print(const char *dir, struct err *err)
 	FILE *file;
 
 	snprintf(path, sizeof(path), "%s/" RUN_VERDICT, dir);
-	file = fopen(path, "r");
+	file = input_fopen(path, err);
 	if (file == NULL)
-		return err_set(err, -errno, "%s: %s", path, strerror(errno));
+		return -errno;
 	while ((n = fread(block, 1, sizeof(block), file)) > 0)
 		fwrite(block, 1, n, stdout);
 	fclose(file);
@@ -649,7 +650,7 @@ verdict_count(const char *dir, struct verdict_counts *counts, struct err *err)
 
 	*counts = (struct verdict_counts){ 0 };
 	snprintf(path, sizeof(path), "%s/" RUN_VERDICT, dir);
-	root = json_load_file(path, 0, &error);
+	root = input_json(path, 0, &error);
 	if (root == NULL)
 		return err_set(err, -EINVAL, "%s:%d: %s", path, error.line, error.text);
 	counts->findings = json_array_size(json_object_get(root, "findings"));
@@ -675,7 +676,7 @@ read_run(const char *dir)
 
 	if (snprintf(path, sizeof(path), "%s/" RUN_SUMMARY, dir) >= (int)sizeof(path))
 		return NULL;
-	return json_load_file(path, 0, NULL);
+	return input_json(path, 0, NULL);
 }
 
 bool

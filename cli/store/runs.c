@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/array.h"
+#include "common/input_file.h"
 #include "common/run_files.h"
 #include "common/wire/ledger.h"
 #include "store/schema.h"
@@ -180,11 +181,13 @@ findings_store(const char *dir, struct err *err)
 		return err_set(err, -ENAMETOOLONG, "%s: too long a path", dir);
 	if (access(path, F_OK) < 0 || access(verdict, F_OK) < 0)
 		return 0;
-	root = json_load_file(verdict, 0, &error);
+	root = input_json(verdict, 0, &error);
 	if (root == NULL)
 		return err_set(err, -EINVAL, "%s: %s", verdict, error.text);
-	if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK ||
-	    sqlite3_busy_timeout(db, WAIT_MS) != SQLITE_OK || replace(db, root) != SQLITE_OK)
+	if (input_check(path, err) < 0)
+		ret = -EINVAL;
+	else if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK ||
+		 sqlite3_busy_timeout(db, WAIT_MS) != SQLITE_OK || replace(db, root) != SQLITE_OK)
 		ret = err_set(err, -EIO, "%s: its findings and ledgers cannot be written: %s", path, sqlite3_errmsg(db));
 	sqlite3_close(db);
 	json_decref(root);
@@ -300,6 +303,8 @@ partitions_store(const char *dir, uint32_t partitions, struct err *err)
 		return err_set(err, -ENAMETOOLONG, "%s: too long a path", dir);
 	if (access(path, F_OK) < 0)
 		return 0;
+	if (input_check(path, err) < 0)
+		return -EINVAL;
 	if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
 		ret = err_set(err, -EIO, "%s: %s", path, sqlite3_errmsg(db));
 	for (uint32_t i = 1; ret == 0 && i < partitions; i++) {

@@ -178,7 +178,7 @@ read_verdict(const struct systems_entry *entry, struct systems_verdict *verdict)
 	json_t *program;
 
 	snprintf(path, sizeof(path), "%s/" RUN_VERDICT, entry->dir);
-	verdict->root = json_load_file(path, 0, &error);
+	verdict->root = input_json(path, 0, &error);
 	if (verdict->root == NULL)
 		err_set(&verdict->why, -EINVAL, "%s:%d: %s", path, error.line, error.text);
 	program = json_array_get(json_object_get(verdict->root, "plugins"), 0);
@@ -255,7 +255,7 @@ load(const char *dir, const char *name)
 	char path[PATH_MAX + 32];
 
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	return json_load_file(path, 0, NULL);
+	return input_json(path, 0, NULL);
 }
 
 static json_t *

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "common/input_file.h"
 #include "diag/report/report.h"
 
 #include <errno.h>
@@ -296,10 +297,16 @@ apply(struct verdict *v, uint32_t index, const json_t *jobs, struct err *err)
 int
 costs_apply(struct verdict *v, const char *path, struct err *err)
 {
-	json_t *root = json_load_file(path, 0, NULL);
+	json_t *root = (errno = 0, input_json(path, 0, NULL));
 	const json_t *jobs = json_object_get(root, "jobs");
-	int ret = json_is_array(jobs) ? read_twins(v, jobs, path, err)
-				      : err_set(err, -EINVAL, "%s cannot be read: it has no costs of a twin", path);
+	int ret;
+
+	if (json_is_array(jobs))
+		ret = read_twins(v, jobs, path, err);
+	else if (errno == ENOMEM)
+		ret = err_set(err, -ENOMEM, "%s: out of memory", path);
+	else
+		ret = err_set(err, -EINVAL, "%s cannot be read: it has no costs of a twin", path);
 
 	for (uint32_t i = 0; i < v->nfindings && ret == 0; i++)
 		ret = apply(v, i, jobs, err);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/array.h"
+#include "common/input_file.h"
 #include "common/run_files.h"
 #include "common/units.h"
 #include "common/wire/record.h"
@@ -231,7 +232,7 @@ load(const char *dir, const char *run, const char *folder, const char *name, str
 
 	snprintf(path, sizeof(path), "%s/%s%s%s/%s", dir, run, folder != NULL ? "/" : "", folder != NULL ? folder : "",
 		 name);
-	root = json_load_file(path, 0, NULL);
+	root = input_json(path, 0, NULL);
 	if (root == NULL)
 		err_set(err, -ENODATA, "%s cannot be read; remove its folder, and the same command makes it again", path);
 	return root;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "common/input_file.h"
 #include "eval/compare/score.h"
 
 #include <errno.h>
@@ -90,7 +91,7 @@ compare_folder_check(const struct compare_study *study, const char *root, struct
 	int ret = 0;
 
 	snprintf(path, sizeof(path), "%s/" COMPARE_CORPUS, root);
-	was = json_load_file(path, 0, NULL);
+	was = input_json(path, 0, NULL);
 	if (was == NULL)
 		return access(path, F_OK) == 0
 			       ? err_set(err, -EINVAL, "%s is no JSON; remove it with the cases beside it", path)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/input_file.h"
 #include "common/outfile.h"
 
 #define MAGIC 0x31646972675046ULL /* "FPgrid1" */
@@ -100,7 +101,8 @@ fp_grid_load(const char *path)
 {
 	struct fp_grid *grid = NULL;
 	struct head head;
-	FILE *from = fopen(path, "r");
+	struct err why = { "" };
+	FILE *from = input_fopen(path, &why);
 
 	if (from == NULL)
 		return NULL;

@@ -14,6 +14,7 @@
 
 #include "common/array.h"
 #include "common/hash.h"
+#include "common/input_file.h"
 #include "common/log.h"
 #include "common/prng.h"
 #include "common/record/frame.h"
@@ -312,12 +313,12 @@ struct fp_grid *
 fp_counts_read(const char *path, const struct fp_fabric *fabric, struct err *err)
 {
 	struct reading *reading = calloc(1, sizeof(*reading));
-	FILE *from = fopen(path, "r");
+	FILE *from = input_fopen(path, err);
 	struct fp_grid *grid = NULL;
 
-	if (reading == NULL || from == NULL) {
-		err_set(err, -errno, "%s: %s", path, strerror(errno));
-	} else {
+	if (reading == NULL) {
+		err_set(err, -ENOMEM, "%s: out of memory", path);
+	} else if (from != NULL) {
 		reading->fabric = fabric;
 		reading->path = path;
 		memset(reading->row_of, 0xff, sizeof(reading->row_of)); /* NO_ROW */

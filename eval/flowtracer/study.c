@@ -16,6 +16,7 @@
 #include "common/array.h"
 #include "common/err.h"
 #include "common/fim.h"
+#include "common/input_file.h"
 #include "common/log.h"
 #include "common/run_files.h"
 #include "common/slowdown.h"
@@ -219,10 +220,11 @@ read_runs(struct ft_study *study, struct err *err)
 
 	for (uint32_t i = 0; ret == 0 && i < study->runs * FT_PLACEMENTS; i++) {
 		char path[PATH_MAX + 64];
+		struct err why = { "" };
 		FILE *from;
 
 		ft_path(study, placement_of(i), seed_of(study, i), RUN_STEPS, path);
-		from = fopen(path, "r");
+		from = input_fopen(path, &why);
 		if (from == NULL)
 			continue; /* it failed, and was reported */
 		ret = read_steps(&study->of[placement_of(i)], i / FT_PLACEMENTS, seed_of(study, i), path, from, err);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "common/input_file.h"
 #include "eval/hardware/study.h"
 
 #include <errno.h>
@@ -253,7 +254,7 @@ job_ns(const char *dir, struct err *err)
 	double took_ns;
 
 	snprintf(path, sizeof(path), "%s/" RUN_SUMMARY, dir);
-	run = json_load_file(path, 0, NULL);
+	run = input_json(path, 0, NULL);
 	job = json_array_get(json_object_get(run, "jobs"), 0);
 	took_ns = json_number_value(json_object_get(job, "end_ns")) - json_number_value(json_object_get(job, "start_ns"));
 	json_decref(run);

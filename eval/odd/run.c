@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "common/input_file.h"
 #include "eval/odd/odd.h"
 
 #include <errno.h>
@@ -192,7 +193,7 @@ grade_case(const struct batch *batch, size_t i, struct rerun_store *store, struc
 	if (ret < 0)
 		return ret;
 	snprintf(path, sizeof(path), "%s/" RERUN_BASE "/" RUN_VERDICT, c->dir);
-	verdict = json_load_file(path, 0, NULL);
+	verdict = input_json(path, 0, NULL);
 	if (verdict == NULL)
 		return err_set(err, -ENODATA, "%s cannot be read", path);
 	*row = (struct odd_row){ .group = batch->places[i].group,

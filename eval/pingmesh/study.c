@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/array.h"
+#include "common/input_file.h"
 #include "common/log.h"
 #include "common/printable.h"
 #include "common/run_files.h"
@@ -199,7 +200,7 @@ load_verdict(const struct pm_study *study, uint32_t number, bool baseline, json_
 	char path[PATH_MAX + 32];
 
 	verdict_path(study, number, baseline, path);
-	*verdict = json_load_file(path, 0, NULL);
+	*verdict = input_json(path, 0, NULL);
 	if (*verdict != NULL)
 		return 0;
 	return access(path, F_OK) == 0 ? err_set(err, -EINVAL, "%s is no JSON; remove it", path) : -ENODATA;

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/input_file.h"
 #include "common/run_files.h"
 #include "emulation/outputs/outputs.h"
 #include "eval/case_result.h"
@@ -30,7 +31,7 @@ load(const char *dir, const char *name, struct err *err)
 	json_t *root;
 
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	root = json_load_file(path, 0, NULL);
+	root = input_json(path, 0, NULL);
 	if (root == NULL)
 		err_set(err, -ENODATA, "%s cannot be read", path);
 	return root;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/array.h"
+#include "common/input_file.h"
 #include "common/log.h"
 #include "common/run_files.h"
 #include "common/units.h"
@@ -235,7 +236,7 @@ check_folder(const struct tradeoff *study, bool begins, struct err *err)
 		json_array_append_new(sets, json_string(study->sets[i]));
 	is = json_pack("{s:o, s:f, s:b}", "sets", sets, "scale", study->scale, "detection_times", study->times);
 	snprintf(path, sizeof(path), "%s/study.json", study->dir);
-	was = json_load_file(path, 0, NULL);
+	was = input_json(path, 0, NULL);
 	if (was != NULL && !json_equal(was, is))
 		ret = err_set(err, -EINVAL,
 			      "%s: the results there are of other --set, --scale or --no-times; ask for the same, or give "

@@ -20,6 +20,7 @@
 #include "common/child.h"
 #include "common/clock.h"
 #include "common/err.h"
+#include "common/input_file.h"
 #include "common/interrupt.h"
 #include "common/log.h"
 #include "common/outfile.h"
@@ -258,7 +259,7 @@ add_cpu(const char *out, double more_s, struct err *err)
 	int ret;
 
 	snprintf(path, sizeof(path), "%s/" JOB_ANALYSIS, out);
-	analysis = json_load_file(path, 0, NULL);
+	analysis = input_json(path, 0, NULL);
 	more_s += json_number_value(json_object_get(analysis, "cpu_s"));
 	ret = analysis != NULL ? output_json(json_pack("{s:f}", "cpu_s", more_s), out, JOB_ANALYSIS, err)
 			       : err_set(err, -EIO, "%s cannot be read", path);
@@ -383,7 +384,7 @@ job_check(const char *dir, const char *fabric, int status, struct err *err)
 	if (status != JOB_DONE)
 		return err_set(err, -ENODATA, "%s", status <= JOB_NOT_STARTED ? texts[status] : "its process broke");
 	snprintf(path, sizeof(path), "%s/%s/" RUN_SUMMARY, dir, fabric);
-	run = json_load_file(path, 0, NULL);
+	run = input_json(path, 0, NULL);
 	if (run == NULL)
 		ret = err_set(err, -ENODATA, "run.json cannot be read");
 	else if (strcmp(json_text(run, "end_reason"), "interrupt") == 0)

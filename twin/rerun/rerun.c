@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "common/array.h"
+#include "common/input_file.h"
 #include "common/log.h"
 #include "common/minmax.h"
 #include "common/run_files.h"
@@ -278,7 +279,7 @@ store_times(struct work *work, const struct slot *slot, const char *dir, struct 
 	int ret = 0;
 
 	snprintf(path, sizeof(path), "%s/" RUN_SUMMARY, dir);
-	run = json_load_file(path, 0, NULL);
+	run = input_json(path, 0, NULL);
 	if (!json_is_array(json_object_get(run, "jobs")))
 		ret = err_set(err, -ENODATA, "run.json has no jobs");
 	json_array_foreach(json_object_get(run, "jobs"), i, job) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "twin/rerun/results.h"
+#include "common/input_file.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -76,8 +77,15 @@ sqlite3 *
 results_open(const char *path, const char *schema, const char *const *probes, struct err *err)
 {
 	sqlite3 *db = NULL;
-	int why = EINVAL;
+	struct err not_read = { "" };
+	int why = EINVAL, ret;
 
+	ret = input_check(path, &not_read);
+	if (ret < 0 && ret != -ENOENT) {
+		err_set(err, ret, "%s", not_read.text);
+		errno = -ret;
+		return NULL;
+	}
 	if (sqlite3_open(path, &db) != SQLITE_OK || sqlite3_busy_timeout(db, WAIT_LIMIT_MS) != SQLITE_OK) {
 		why = reason(db);
 		err_set(err, -why, "%s in %s", sqlite3_errmsg(db), path);

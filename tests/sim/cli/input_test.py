@@ -3,6 +3,7 @@
 """Bad input: exit code 2, a message that names the place, the value and what would be right; never a crash or a hang."""
 import os
 import random
+import shutil
 import subprocess
 import time
 
@@ -346,6 +347,32 @@ arguments()
 recordings()
 
 
+def pipes_in_a_run(folder):
+    """Whichever file of a run's folder became a pipe: commands that read the folder do without it or refuse it."""
+    scenario = scenario_file(TOPOLOGY + ring(step_bytes=100_000))
+    run = folder / "run"
+    command(ROCELAB, "run", scenario, "--out", run, "--capture", "a1:1")
+    twin = folder / "twin"
+    for name in sorted(path.name for path in run.iterdir() if path.is_file()):
+        shutil.rmtree(twin, ignore_errors=True)
+        shutil.copytree(run, twin)
+        (twin / name).unlink()
+        os.mkfifo(twin / name)
+        for words in (("diagnose", twin), ("diagnose", twin, "--diagnosers", "vedrfolnir,flowpulse"), ("show", "ports", twin),
+                      ("query", twin, "SELECT 1"), ("compare", run, twin), ("export", "pcapng", twin), ("export", "perfetto", twin),
+                      ("export", "nccl-tests", twin), ("list", folder), ("blame", twin, "--out", folder / "blame")):
+            code = code_of(ROCELAB, *words)
+            check(code in (0, 1, 2), f"{name} is a pipe: {words[0]} ends", code)
+
+
+def code_of(*words):
+    """@return its exit code; None: it did not end in time"""
+    try:
+        return subprocess.run([str(word) for word in words], stdin=subprocess.DEVNULL, capture_output=True, timeout=60).returncode
+    except subprocess.TimeoutExpired:
+        return None
+
+
 def no_regular_files():
     """A pipe that a user names as input is refused at once, whoever would read it; a folder is named as one."""
     folder = scratch()
@@ -356,6 +383,7 @@ def no_regular_files():
                   ("trace", "--merge", SCENARIOS / "case-study.cfg", pipe), ("blame", pipe), ("explain", pipe, "--flow", "a,b,1,2")):
         done = command(ROCELAB, *words, *(("--out", folder / "out") if words[0] in ("run", "blame") else ()), expect=2, timeout=20)
         check("records.bin" in done.stderr, f"a pipe: {' '.join(map(str, words[:2]))}", done.stderr)
+    pipes_in_a_run(folder)
     goal = folder / "one.goal"
     goal.write_text("num_ranks 2\nrank 0 {\nl1: send 8b to 1 tag 1\n}\nrank 1 {\nl1: recv 8b from 0 tag 1\n}\n")
     done = command(ROCELAB, "import", "goal", goal, "--out", pipe, expect=2, timeout=20)
