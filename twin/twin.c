@@ -81,7 +81,7 @@ cost_jobs(const struct twin_options *options, const struct twin_model *model, co
 			continue;
 		errno = 0;
 		job = twin_error_is_near(&errors[j]) ? twin_cost_job(model, j, options->dir, work, &errors[j], err)
-					    : given_up(model, j, &errors[j]);
+						     : given_up(model, j, &errors[j]);
 		if (job == NULL)
 			return errno != 0 ? -errno : -ENOMEM;
 		json_array_append_new(list, job);
