@@ -408,9 +408,26 @@ extra_delay_ps(const struct twin_model *model, const json_t *finding, uint32_t p
 	return least_ps != UINT64_MAX ? (double)least_ps : 0;
 }
 
+/* May a finding that names a flow be about the link of this port? It lists those that its evidence leaves. */
+static bool
+is_left(const struct twin_model *model, const json_t *finding, uint32_t port)
+{
+	const json_t *ports = json_object_get(finding, "ports"), *name;
+	bool left = json_array_size(ports) == 0;
+	size_t i;
+
+	json_array_foreach(ports, i, name) {
+		uint32_t listed = find_port(model->ev, json_string_value(name));
+
+		left |= listed == port || (listed != EV_NONE && model->ev->ports[listed].peer == port);
+	}
+	return left;
+}
+
 /*
- * Where the finding names a flow: the port of its path, or of its ACKs', by which every round trip is longer by the most.
- * Flows without a delay that pass there, too, make that shorter. Of ports alike, the one of most victims.
+ * Where the finding names a flow: of the links that it leaves, the port of the flow's path, or of its ACKs', by which every
+ * round trip is longer by the most. Flows without a delay that pass there, too, make that shorter. Of ports alike, the one
+ * of most victims.
  */
 static uint32_t
 delayed_port(const struct twin_model *model, const json_t *finding, uint32_t flow)
@@ -423,7 +440,8 @@ delayed_port(const struct twin_model *model, const json_t *finding, uint32_t flo
 		double extra_ps = extra_delay_ps(model, finding, model->ev->hops[h]);
 		uint32_t victims = victims_at(model, finding, model->ev->hops[h]);
 
-		if (extra_ps <= 0 || extra_ps < ALIKE * most_ps || (extra_ps * ALIKE <= most_ps && victims <= most))
+		if (!is_left(model, finding, model->ev->hops[h]) || extra_ps <= 0 || extra_ps < ALIKE * most_ps ||
+		    (extra_ps * ALIKE <= most_ps && victims <= most))
 			continue;
 		most_ps = extra_ps;
 		most = victims;

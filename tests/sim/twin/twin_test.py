@@ -19,6 +19,14 @@ FLOW = 'flows = ( { src = "h2"; dst = "h4"; sport = 20000; bytes = "8MB"; start 
 DELAY = ('faults = ( { kind = "delay"; port = "l0:1"; extra = "12us"; } );\n'
          'flows = ( { src = "h2"; dst = "h0"; sport = 20000; bytes = "30MB"; start = "300us"; },\n'
          '          { src = "h3"; dst = "h0"; sport = 20001; bytes = "30MB"; start = "300us"; } );\n')
+TWO_DELAYS = """seed = 8600000004L;
+topology = { kind = "leaf-spine"; leaves = 4; spines = 2; hosts_per_leaf = 4; rate = "100Gbps"; delay = "1us"; };
+telemetry = { epoch = "100us"; late_looks = true; };
+collectives = ( { name = "main"; op = "allreduce"; algorithm = "halving-doubling"; bytes = "8748288B"; sport = 10000;
+  ranks = [ "h3", "h6", "h8", "h10" ]; } );
+flows = ( { src = "h3"; dst = "h7"; sport = 20405; bytes = "4245555B"; start = "781922ns"; } );
+faults = ( { kind = "delay"; port = "s0:3"; extra = "84546ns"; }, { kind = "delay"; port = "l2:1"; extra = "35876ns"; } );
+"""
 CUT = """topology = { kind = "leaf-spine"; leaves = 4; spines = 2; hosts_per_leaf = 4; rate = "100Gbps"; delay = "1us"; };
 routing = { convergence = "0us"; };
 collectives = ( { name = "all"; op = "alltoall"; algorithm = "pairwise"; bytes = "4MB"; } );
@@ -94,6 +102,20 @@ def a_delay_is_what_every_round_trip_has():
           found and found.groups())
 
 
+def a_delay_is_where_the_finding_leaves_it():
+    """Of two delays one is on one of three links: the twin has it on one of them, whose flows alone it makes late."""
+    alone = scratch() / "two-delays"
+    alone.mkdir()
+    shutil.copy(rocelab(scenario_file(TWO_DELAYS, "two-delays.cfg")).dir / "records.bin", alone)
+    command(ROCELAB, "diagnose", alone, "--blame", "twin")
+    places = set(re.findall(r'kind = "delay"; port = "([^"]+)"', (alone / "twin.cfg").read_text()))
+    findings = [f for f in json.loads((alone / "verdict.json").read_text())["findings"] if f["type"] == "path-delay"]
+    check(sorted(len(f["ports"]) for f in findings) == [2, 3], "two delays are found, neither at one port alone",
+          [f["ports"] for f in findings])
+    check(len(places) == 2 and all(places & set(f["ports"]) for f in findings), "each is on a link that its finding leaves",
+          places)
+
+
 def a_flow_begins_before_its_delay():
     """Switches see it later by as much as its NIC's link delays it."""
     alone = scratch() / "begins"
@@ -145,6 +167,7 @@ storm = one_cause("storm", STORM, "pfc-storm@l0:1")
 one_cause("short", SHORT, "pfc-storm@h0:1")  # within an epoch: no count of it has its begin
 flows_are_counted(one_cause("flow", FLOW, "h2->h4/20000>4791"))
 a_delay_is_what_every_round_trip_has()
+a_delay_is_where_the_finding_leaves_it()
 a_flow_begins_before_its_delay()
 a_link_that_is_down("cut", 2, "0us")
 a_link_that_is_down("cut-of-three", 3, "0us")
