@@ -14,7 +14,7 @@ static void
 every_collective_is_complete(void **state)
 {
 	const uint32_t orders = unit_wide(1, 3, "orders in which each collective is executed");
-	const uint32_t tries = unit_wide(1, 4, "parameters of each collective of 20 ranks or more, of four");
+	const uint32_t tries = unit_wide(1, 4, "parameters of each collective of 14 ranks or more, of four");
 	static struct rig_try try;
 	uint32_t tried = 0;
 
@@ -25,7 +25,7 @@ every_collective_is_complete(void **state)
 				struct coll_schedule *schedule;
 				struct err err = { 0 };
 
-				if (ranks >= 20 && tries == 1 && i % 4 != (uint32_t)(algorithm + op) % 4)
+				if (ranks >= 14 && tries == 1 && i % 4 != (uint32_t)(algorithm + op) % 4)
 					continue;
 				if (!rig_try(&try, op, algorithm, ranks, i % 4))
 					continue;
@@ -47,7 +47,7 @@ every_collective_is_complete(void **state)
 static void
 steps_are_counted_without_a_schedule(void **state)
 {
-	const uint32_t tries = unit_wide(1, 4, "parameters that steps of 20 ranks or more are counted of, of four");
+	const uint32_t tries = unit_wide(1, 4, "parameters that steps of 14 ranks or more are counted of, of four");
 	static struct rig_try try;
 	uint32_t tried = 0;
 
@@ -57,7 +57,7 @@ steps_are_counted_without_a_schedule(void **state)
 				struct coll_step_count count;
 				struct coll_schedule *schedule;
 
-				if (rig_ranks[i / 4] >= 20 && tries == 1 && i % 4 != (uint32_t)(algorithm + op) % 4)
+				if (rig_ranks[i / 4] >= 14 && tries == 1 && i % 4 != (uint32_t)(algorithm + op) % 4)
 					continue;
 				if (!rig_try(&try, op, algorithm, rig_ranks[i / 4], i % 4))
 					continue;

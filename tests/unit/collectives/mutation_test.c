@@ -264,7 +264,7 @@ schedules_of_chance_are_proved_and_damage_is_found(void **state)
 static void
 whatever_is_built_is_judged(void **state)
 {
-	const uint32_t seeds = unit_wide(1500, 20000, "schedules of chance");
+	const uint32_t seeds = unit_wide(600, 20000, "schedules of chance");
 	uint32_t refused = 0, of[PROOF_WORDS] = { 0 };
 
 	for (uint64_t seed = 0; seed < seeds; seed++) {

@@ -66,7 +66,7 @@ count_suspects(void)
 static void
 every_seed_has_a_case_of_every_group(void **state)
 {
-	const uint32_t seeds = unit_wide(6, 200, "seeds of odd cases"), suspected = (seeds + 5) / 6;
+	const uint32_t seeds = unit_wide(3, 200, "seeds of odd cases"), suspected = (seeds + 5) / 6;
 
 	(void)state;
 	for (const struct odd_group *group = odd_groups; group->name != NULL; group++) {

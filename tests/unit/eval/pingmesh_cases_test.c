@@ -98,8 +98,10 @@ a_seed_has_enough_problems_of_every_kind(void **state)
 static void
 other_seeds_load_as_well(void **state)
 {
+	const uint32_t seeds = unit_wide(60, 200, "seeds of scenarios with agents");
+
 	(void)state;
-	for (uint64_t seed = 2; seed < 200; seed++) {
+	for (uint64_t seed = 2; seed < seeds; seed++) {
 		struct scenario *whole;
 		struct err err = { 0 };
 

@@ -223,7 +223,7 @@ static void
 false_alarms_keep_their_rate(void **state)
 {
 	const double rates[] = { 1e-2, 1e-3, 1e-4 };
-	const uint32_t memories[] = { 0, 1, 8 }, trials = unit_wide(24000, 640000, "false alarms of learned noise");
+	const uint32_t memories[] = { 0, 1, 8 }, trials = unit_wide(12000, 640000, "false alarms of learned noise");
 	double missing[16];
 	struct prng prng;
 
