@@ -7,8 +7,9 @@
  * trip of the last ACK shows whether the forward path is longer or the path back. The links that most of the lost time
  * has in common are at fault.
  *
- * Congestion control that goes by round trips sends next to nothing while they are long, so that neither the least nor the
- * mean of a step shows it. There a single round trip that hosts report is evidence, too (delay_count_trips()).
+ * Of a link that is longer for a part of a step, neither the least round trip nor the mean need show it: epochs may be too
+ * short for these, and congestion control that goes by round trips sends next to nothing while they are long. There a
+ * single round trip that hosts report is evidence, too (delay_count_trips()).
  */
 #pragma once
 
@@ -51,7 +52,7 @@ bool delay_is_reported(const struct cause_input *in, uint32_t step);
 bool delay_paths_differ(const struct evidence *ev);
 /*
  * Counts each step's detections by a round trip that took longer than its packet can have waited at all switches of its
- * path meanwhile. Of steps that sent nothing again, under congestion control that may go by round trips.
+ * path meanwhile. Of steps that sent nothing again.
  * @param trips  [nsteps] zeros
  * @return 0 or -ENOMEM
  */

@@ -240,7 +240,7 @@ delay_count_trips(const struct cause_input *in, uint32_t *trips)
 {
 	uint64_t *since_ps;
 
-	if (in->paced_by_marks || in->ev->link_rates.count != 0)
+	if (in->ev->link_rates.count != 0)
 		return 0;
 	since_ps = calloc((size_t)in->nsteps + 1, sizeof(*since_ps));
 	if (since_ps == NULL)

@@ -161,6 +161,18 @@ def damaging_links():
               f"{port} damages frames: {other}, at the other end, is named, and it", found)
 
 
+def delayed_for_a_while():
+    """Most of one step's frames alone, by more than an epoch: both flows that cross the link show which one it is."""
+    run = rocelab(scenario_file(f"""seed = 5; telemetry = {{ epoch = "100us"; }};
+topology = {{ kind = "fat-tree"; k = 4; rate = "100Gbps"; delay = "1us"; }};
+collectives = ( {{ op = "allreduce"; algorithm = "ring"; bytes = "16MB"; ranks = [ "h0", "h1", "h4", "h5", "h8", "h9", "h12", "h13" ]; }} );
+faults = ( {fault("delay", port="h4:1", start="0ns", duration="150us", extra="50us")} );"""))
+    found = run.findings()
+    check([(f["type"], f["root"]) for f in found] == [("path-delay", "h4:1")], "a delay that ends in the first step has its place", found)
+    share = found[0]["explained_ns"] / run.verdict["network"]["lost_ns"]
+    check(share > 0.9, "and explains what was lost", share)
+
+
 def nothing_is_delayed():
     for name, text in CLEAN.items():
         run = rocelab(scenario_file(text), "--allow-unfinished")
@@ -169,6 +181,7 @@ def nothing_is_delayed():
 
 
 nothing_is_delayed()
+delayed_for_a_while()
 cut_links()
 damaging_links()
 lossy_links()

@@ -344,8 +344,7 @@ put_trip_epoch(struct records *r, uint32_t hop, uint32_t epoch, const struct tri
  * Most of a step's packets left before or after a link was longer for a while, as congestion control by round trips then
  * sends next to none: the least round trip is of an idle path, and half of the time is not reported. One round trip that
  * its switches report is long enough. It is no evidence where queues, other classes or pauses may have made it so, where
- * it is of a time without reports, or no round trip; nor of packets that were sent again, of a slow cable, or where marks
- * alone slow senders.
+ * it is of a time without reports, or no round trip; nor of packets that were sent again, or of a slow cable.
  */
 static void
 test_one_round_trip_shows_a_delay(void **state)
@@ -364,7 +363,10 @@ test_one_round_trip_shows_a_delay(void **state)
 		{ "swift", 70, 20 * MS, REC_TRIGGER_RTT, .depth = 7, .classes = 1 },
 		{ "swift", 70, 20 * MS, REC_TRIGGER_RTT, .depth = 7, .paused_ps = 60 * PS_PER_US },
 		{ "swift", 70, 20 * MS, REC_TRIGGER_RTT, .depth = 7, .slow_cable = true },
-		{ "dcqcn", 70, 20 * MS, REC_TRIGGER_RTT, .depth = 7 },
+		{ "dcqcn", 70, 20 * MS, REC_TRIGGER_RTT, .depth = 7, .found = true },
+		{ "dcqcn", 70, 20 * MS, REC_TRIGGER_RTT, .depth = 700 },
+		{ "dcqcn", 70, 20 * MS, REC_TRIGGER_RTT, .depth = 7, .classes = 1 },
+		{ "none", 70, 20 * MS, REC_TRIGGER_RTT, .depth = 7, .paused_ps = 60 * PS_PER_US },
 	};
 
 	(void)state;
