@@ -489,7 +489,7 @@ sprayed_probes_place_a_link_by_their_paths(void **state)
 		struct verdict *v;
 		struct rig rig;
 
-		rig_init(&rig, 60 * S);
+		rig_init(&rig, 40 * S);
 		rig.gap_ps = S / 5;
 		rig.sprayed = rig.all_received = true;
 		if (i != 0)
