@@ -24,7 +24,6 @@
 #define CIRCLE_SHOWN 12    /* ports of a circle by name */
 #define IBTA_LEAST_MTU 256 /* path MTUs are its powers of two */
 #define IBTA_MOST_MTU 4096
-#define OPTIONS_MAX 1024 /* of a remedy */
 
 struct preflight_finding *
 preflight_add(struct preflight *c, const char *check, bool inert, const char *fmt, ...)
@@ -40,38 +39,6 @@ preflight_add(struct preflight *c, const char *check, bool inert, const char *fm
 	return f;
 }
 
-void
-preflight_remedy(struct preflight_finding *f, const char *fmt, ...)
-{
-	char option[512];
-	size_t used = strlen(f->remedy);
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(option, sizeof(option), fmt, ap);
-	va_end(ap);
-	if (strstr(f->remedy, option) == NULL &&
-	    used + strlen(option) + 2 * OPTIONS_MAX < sizeof(f->remedy)) /* and quotes */
-		snprintf(f->remedy + used, sizeof(f->remedy) - used, "%s%s", used != 0 ? " " : "", option);
-}
-
-void
-preflight_remedy_bytes(struct preflight_finding *f, const char *option, uint64_t bytes, const char *tail, bool least)
-{
-	char rest[sizeof(f->remedy)], *at = strstr(f->remedy, option), *end;
-	uint64_t before;
-
-	if (at == NULL) {
-		preflight_remedy(f, "%s%" PRIu64 "%s", option, bytes, tail);
-		return;
-	}
-	before = strtoull(at + strlen(option), &end, 10);
-	if (least ? bytes >= before : bytes <= before)
-		return;
-	snprintf(rest, sizeof(rest), "%s", end);
-	snprintf(at, sizeof(f->remedy) - (size_t)(at - f->remedy), "%s%" PRIu64 "%s", option, bytes, rest);
-}
-
 const char *
 preflight_further_ports(uint32_t count, char text[PREFLIGHT_MORE])
 {
@@ -79,6 +46,17 @@ preflight_further_ports(uint32_t count, char text[PREFLIGHT_MORE])
 	if (count != 0)
 		snprintf(text, PREFLIGHT_MORE, "; so it is at %u more port%s", count, count == 1 ? "" : "s");
 	return text;
+}
+
+uint8_t
+preflight_classes(const struct scenario *sc)
+{
+	uint8_t used = 0;
+
+	for (uint32_t f = 0; f < sc->plan->flows.count; f++)
+		if (plan_flow_sends(sc->plan, f))
+			used |= (uint8_t)(1u << sc->plan->flows.flows[f].prio);
+	return used;
 }
 
 /* A retransmission timer that ends before the first ACK can arrive. */
@@ -245,8 +223,37 @@ has_pfc(const struct preflight *c, uint32_t flow)
 	return has;
 }
 
+static void remedy_pfc(const struct preflight *c, struct preflight_finding *f, uint32_t port, uint8_t wanted);
+
+/* PFC for classes, at each port that data of one of them enters. @return 0 or -ENOMEM */
+static int
+remedy_classes(const struct preflight *c, struct preflight_finding *f, uint8_t classes)
+{
+	const struct flow_table *flows = &c->sc->plan->flows;
+	bool *seen = calloc(c->sc->topo->nports + 1u, sizeof(*seen));
+
+	if (seen == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < flows->count; i++) {
+		struct route_path path;
+
+		if ((classes >> flows->flows[i].prio & 1) == 0 || !plan_flow_sends(c->sc->plan, i) ||
+		    scenario_path(c->sc, i, false, &path) != 0)
+			continue;
+		for (uint32_t h = 0; h < path.hops; h++) {
+			uint32_t ingress = c->sc->topo->ports[path.ports[h]].peer_port;
+
+			if (!seen[ingress] && c->switches[c->sc->topo->ports[ingress].node] != NULL)
+				remedy_pfc(c, f, ingress, classes);
+			seen[ingress] = true;
+		}
+	}
+	free(seen);
+	return 0;
+}
+
 /* PFC is off, but where single switches or ports have it: one flow stands for all. */
-static void
+static int
 report_without_pfc(struct preflight *c)
 {
 	const struct flow_table *flows = &c->sc->plan->flows;
@@ -257,13 +264,13 @@ report_without_pfc(struct preflight *c)
 	while (i < flows->count && (!plan_flow_sends(c->sc->plan, i) || has_pfc(c, i)))
 		i++;
 	if (i == flows->count)
-		return;
+		return 0;
 	f = preflight_add(c, "lossy-class", false,
 			  "data of %s to %s is in class %u, and PFC is off: what a queue of %s cannot hold is lost",
 			  c->sc->topo->nodes[flows->flows[i].src_node].name,
 			  c->sc->topo->nodes[flows->flows[i].dst_node].name, flows->flows[i].prio,
 			  units_format_bytes(c->sc->switches.all.params.lossy_queue_bytes, limit, sizeof(limit)));
-	snprintf(f->remedy, sizeof(f->remedy), "--set switch.pfc.enabled=true");
+	return remedy_classes(c, f, preflight_classes(c->sc));
 }
 
 static int
@@ -272,14 +279,15 @@ check_classes(struct preflight *c)
 	const struct flow_table *flows = &c->sc->plan->flows;
 	uint8_t lossless = 0, reported = 0;
 	struct err err = { "" };
+	int ret = 0;
 
 	if (!c->sc->switches.all.pfc.enabled)
-		report_without_pfc(c);
-	if (!c->sc->switches.all.pfc.enabled || switch_lossless_classes(&c->sc->switches.all.pfc, &lossless, &err) < 0)
+		return report_without_pfc(c);
+	if (switch_lossless_classes(&c->sc->switches.all.pfc, &lossless, &err) < 0)
 		return 0;
-	for (uint32_t i = 0; i < flows->count; i++) {
+	for (uint32_t i = 0; ret == 0 && i < flows->count; i++) {
 		const struct flow *flow = &flows->flows[i];
-		char limit[32], more[64] = "";
+		char limit[32];
 		struct preflight_finding *f;
 
 		if (!plan_flow_sends(c->sc->plan, i) || ((lossless | reported) >> flow->prio & 1) != 0)
@@ -290,13 +298,9 @@ check_classes(struct preflight *c)
 			"data of %s to %s is in class %u, which has no PFC: what a queue of %s cannot hold is lost",
 			c->sc->topo->nodes[flow->src_node].name, c->sc->topo->nodes[flow->dst_node].name, flow->prio,
 			units_format_bytes(c->sc->switches.all.params.lossy_queue_bytes, limit, sizeof(limit)));
-		for (uint32_t p = 1; p < SWITCH_CLASSES; p++)
-			if (((lossless | reported) >> p & 1) != 0)
-				snprintf(more + strlen(more), sizeof(more) - strlen(more), "%s\"%u\"",
-					 more[0] != '\0' ? ", " : "", p);
-		snprintf(f->remedy, sizeof(f->remedy), "--set 'switch.pfc.priorities=[ %s ]'", more);
+		ret = remedy_classes(c, f, reported);
 	}
-	return 0;
+	return ret;
 }
 
 /* Single ports that do not carry what passes them: without PFC for its class, or with a smaller MTU. */
@@ -341,14 +345,16 @@ remedy_pfc(const struct preflight *c, struct preflight_finding *f, uint32_t port
 {
 	const struct switch_settings *settings = switch_settings_at(&c->sc->switches, c->sc->topo, port);
 	char path[CFG_WHERE_PATH], classes[64] = "";
+	struct switch_pfc_params on = settings->pfc;
 	uint8_t lossless = 0;
 	struct err err = { "" };
 	size_t added = 0;
 
+	on.enabled = true;
 	cfg_where_path(&settings->pfc.where, path);
 	if (!settings->pfc.enabled)
 		preflight_remedy(f, "--set %.150s.enabled=true", path);
-	if (switch_lossless_classes(&settings->pfc, &lossless, &err) < 0 || (wanted & ~lossless) != 0) {
+	if (switch_lossless_classes(&on, &lossless, &err) < 0 || (wanted & ~lossless) != 0) {
 		for (uint32_t p = 1; p < SWITCH_CLASSES; p++)
 			if (((lossless | wanted) >> p & 1) != 0)
 				snprintf(classes + strlen(classes), sizeof(classes) - strlen(classes), "%s\"%u\"",
@@ -387,6 +393,21 @@ lacking_at(const struct preflight *c, uint32_t port)
 	return c->sc->mtu_frame_bytes - c->switches[at->node]->rules[at->index].max_wire_bytes;
 }
 
+/* No path MTU fits: larger ones at the ports. */
+static void
+remedy_mtus(const struct preflight *c, struct preflight_finding *f, const struct unfit *unfit)
+{
+	for (uint32_t p = 0; p < c->sc->topo->nports; p++) {
+		const struct switch_settings *settings = switch_settings_at(&c->sc->switches, c->sc->topo, p);
+		char path[CFG_WHERE_PATH], option[CFG_WHERE_PATH + 32];
+
+		if (unfit->flow_of[p] == 0)
+			continue;
+		snprintf(option, sizeof(option), "--set %.255s.mtu=", cfg_where_path(&settings->params.where, path));
+		preflight_remedy_bytes(f, option, settings->mtu_bytes + lacking_at(c, p), "", false);
+	}
+}
+
 static void
 report_mtu(struct preflight *c, const struct unfit *unfit)
 {
@@ -408,7 +429,10 @@ report_mtu(struct preflight *c, const struct unfit *unfit)
 			lacking = max_u32(lacking, lacking_at(c, p));
 	while (fits > IBTA_LEAST_MTU && fits + lacking > c->sc->roce.mtu_bytes)
 		fits /= 2;
-	snprintf(f->remedy, sizeof(f->remedy), "--set host.mtu=%u", fits);
+	if (fits + lacking <= c->sc->roce.mtu_bytes)
+		preflight_remedy(f, "--set host.mtu=%u", fits);
+	else
+		remedy_mtus(c, f, unfit);
 }
 
 /* A port's map, or that of all that have its setting, leads the classes into themselves; the other rows stay. */
@@ -476,13 +500,9 @@ look_at_class(struct unfits *unfits, const struct preflight *c, uint32_t port, u
 	const struct sw *sw = c->switches[at->node];
 	uint8_t prio = c->sc->plan->flows.flows[flow].prio;
 	uint8_t class = switch_class_of(sw, at->index, &c->sc->plan->flows.flows[flow]);
-	struct err err = { "" };
-	uint8_t lossless = 0, configured = account_configured(sw, at->index);
 	enum unfit_kind kind = class == prio ? UNFIT_LOSSY : UNFIT_MAP_LOSSY;
 
-	if (switch_lossless_classes(&c->sc->switches.all.pfc, &lossless, &err) < 0 || (lossless >> prio & 1) == 0)
-		return UNFIT_KINDS;
-	if ((configured >> class & 1) != 0)
+	if ((account_configured(sw, at->index) >> class & 1) != 0)
 		kind = class != before ? UNFIT_MAP_DIFFERS : UNFIT_KINDS;
 	if (kind == UNFIT_KINDS)
 		return kind;
@@ -524,16 +544,19 @@ look_at_mtu(struct unfits *unfits, const struct preflight *c, uint32_t port, uin
 static void
 follow(struct unfits *unfits, const struct preflight *c, const struct route_path *path, uint32_t flow)
 {
-	uint8_t class = c->sc->plan->flows.flows[flow].prio;
+	uint8_t class = c->sc->plan->flows.flows[flow].prio, lossless = 0;
+	struct err err = { "" };
+	bool has = switch_lossless_classes(&c->sc->switches.all.pfc, &lossless, &err) >= 0 && (lossless >> class & 1) != 0;
 	bool is_unfit[UNFIT_KINDS + 1] = { false };
 
+	has = has || has_pfc(c, flow);
 	for (uint32_t h = 0; h < path->hops; h++) {
 		uint32_t ingress = c->sc->topo->ports[path->ports[h]].peer_port;
 		const struct sw *sw = c->switches[c->sc->topo->ports[ingress].node];
 
 		look_at_mtu(unfits, c, path->ports[h], flow);
 		look_at_mtu(unfits, c, ingress, flow);
-		if (sw == NULL)
+		if (sw == NULL || !has)
 			continue;
 		is_unfit[look_at_class(unfits, c, ingress, flow, class)] = true;
 		class = switch_class_of(sw, c->sc->topo->ports[ingress].index, &c->sc->plan->flows.flows[flow]);
@@ -580,15 +603,34 @@ check_ports(struct preflight *c)
 
 /* Circles of buffers that wait for each other. */
 
+/* A port waits for the next switch where that pauses it, and it obeys. */
+static void
+remove_lossy(const struct preflight *c, struct dependencies *d, uint8_t prio)
+{
+	const struct topo *topo = c->sc->topo;
+
+	for (uint32_t p = 0; p < topo->nports; p++) {
+		const struct topo_port *from = &topo->ports[p], *to = &topo->ports[from->peer_port];
+		const struct sw *sender = c->switches[from->node], *receiver = c->switches[to->node];
+		uint8_t class = switch_settings_at(&c->sc->switches, topo, from->peer_port)->class_of[prio];
+
+		if (sender != NULL && receiver != NULL &&
+		    (sender->rules[from->index].obeys & account_configured(receiver, to->index) & 1u << class) == 0)
+			dependencies_remove(d, p);
+	}
+}
+
 /*
  * Of the paths that packets may take.
+ * @param prio    their class, as hosts send them
  * @param routes  of flows that have no pin. @param pins  whether pinned flows have theirs
  * @param ports   [CIRCLE_SHOWN] out: see dependencies_circle()
  * @return how many buffers a circle has; 0: there is none; -ENOMEM
  */
 static int
-circle_of(const struct scenario *sc, const struct route_table *routes, bool pins, uint32_t *ports)
+circle_of(const struct preflight *c, uint8_t prio, const struct route_table *routes, bool pins, uint32_t *ports)
 {
+	const struct scenario *sc = c->sc;
 	struct dependencies *d = dependencies_create(sc->topo);
 	int ret = d != NULL ? dependencies_add_routes(d, routes) : -ENOMEM;
 
@@ -599,6 +641,8 @@ circle_of(const struct scenario *sc, const struct route_table *routes, bool pins
 			dependencies_add_path(d, &path);
 	}
 	if (ret == 0)
+		remove_lossy(c, d, prio);
+	if (ret == 0)
 		ret = dependencies_circle(d, ports, CIRCLE_SHOWN);
 	dependencies_destroy(d);
 	return ret;
@@ -606,21 +650,22 @@ circle_of(const struct scenario *sc, const struct route_table *routes, bool pins
 
 /* Other routes, if these have a circle; no pins, if there is one with theirs. @return 0 or -ENOMEM */
 static int
-remedy_circle(struct preflight_finding *f, const struct scenario *sc)
+remedy_circle(struct preflight_finding *f, const struct preflight *c, uint8_t prio)
 {
+	const struct scenario *sc = c->sc;
 	struct route_table *up_down = route_table_create(sc->topo, ROUTE_UP_DOWN);
 	const struct route_table *routes = sc->routes;
 	uint32_t ports[CIRCLE_SHOWN];
 	int ret = up_down != NULL ? route_table_update(up_down, sc->withdrawn) : -ENOMEM;
 
 	if (ret == 0)
-		ret = circle_of(sc, routes, false, ports);
+		ret = circle_of(c, prio, routes, false, ports);
 	if (ret > 0) {
 		preflight_remedy(f, "--set routing.kind=up-down");
 		routes = up_down;
 	}
 	if (ret >= 0)
-		ret = circle_of(sc, routes, true, ports);
+		ret = circle_of(c, prio, routes, true, ports);
 	if (ret > 0)
 		preflight_remedy(f, "--set 'paths=()'");
 	route_table_destroy(up_down);
@@ -629,7 +674,7 @@ remedy_circle(struct preflight_finding *f, const struct scenario *sc)
 
 /* @param ports  [count] of which those that fit are there */
 static int
-report_circle(struct preflight *c, const uint32_t *ports, int count)
+report_circle(struct preflight *c, uint8_t prio, const uint32_t *ports, int count)
 {
 	char text[512] = "", name[64];
 
@@ -644,19 +689,22 @@ report_circle(struct preflight *c, const uint32_t *ports, int count)
 			      "may stop them for good (%s): let every path go up and then down, by other routes or "
 			      "\"paths\"",
 			      count, text),
-		c->sc);
+		c, prio);
 }
 
 static int
 check_circles(struct preflight *c)
 {
+	uint8_t used = preflight_classes(c->sc);
 	uint32_t ports[CIRCLE_SHOWN];
-	int ret;
+	int ret = 0;
 
-	if (!c->sc->switches.all.pfc.enabled)
-		return 0;
-	ret = circle_of(c->sc, c->sc->routes, true, ports);
-	return ret > 0 ? report_circle(c, ports, ret) : ret;
+	for (uint8_t prio = 1; ret == 0 && prio < SWITCH_CLASSES; prio++) {
+		ret = (used >> prio & 1) != 0 ? circle_of(c, prio, c->sc->routes, true, ports) : 0;
+		if (ret > 0)
+			return report_circle(c, prio, ports, ret);
+	}
+	return ret;
 }
 
 /* Switches whose hosts can send more than leaves them. */
@@ -825,117 +873,6 @@ check_cnps(struct preflight *c)
 	return 0;
 }
 
-/* Remedies as they are typed: one option for places that differ in an index alone, and quotes where a shell needs them. */
-
-#define OPTION "--set "
-
-/* "PATH[INDEX]REST", without quotes; where there is no index, all of it is the path. */
-struct option {
-	char *path, *rest;
-	unsigned long index;
-};
-
-static int
-compare_indices(const void *a, const void *b)
-{
-	const struct option *x = a, *y = b;
-
-	return (x->index > y->index) - (x->index < y->index);
-}
-
-/* Takes an option apart in place. */
-static void
-read_option(char *text, struct option *option)
-{
-	size_t length = strlen(text);
-	char *open, *end;
-
-	if (text[0] == '\'' && length > 1 && text[length - 1] == '\'') {
-		text[length - 1] = '\0';
-		text++;
-	}
-	*option = (struct option){ .path = text, .rest = "" };
-	open = strchr(text, '[');
-	if (open == NULL || open > strchr(text, '='))
-		return;
-	option->index = strtoul(open + 1, &end, 10);
-	*open = '\0';
-	option->rest = end; /* "]..." */
-}
-
-/* Moves options that differ from the first in their index alone next to it. @return their number, the first included */
-static size_t
-gather(struct option *options, size_t count)
-{
-	size_t n = 1;
-
-	for (size_t i = 1; i < count; i++) {
-		struct option found = options[i];
-
-		if (strcmp(found.path, options[0].path) != 0 || strcmp(found.rest, options[0].rest) != 0)
-			continue;
-		memmove(&options[n + 1], &options[n], (i - n) * sizeof(*options));
-		options[n++] = found;
-	}
-	qsort(options, n, sizeof(*options), compare_indices);
-	return n;
-}
-
-/* @return characters that were written, as snprintf() */
-static int
-write_option(const struct option *options, size_t count, char *to, size_t room)
-{
-	char indices[8 * OPTIONS_MAX] = "";
-	bool plain = options[0].rest[0] == '\0' &&
-		     strspn(options[0].path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:=/") ==
-			     strlen(options[0].path);
-
-	for (size_t i = 0, n; i < count && options[0].rest[0] != '\0'; i += n) {
-		n = 1;
-		while (i + n < count && options[i + n].index <= options[i + n - 1].index + 1)
-			n++;
-		snprintf(indices + strlen(indices), sizeof(indices) - strlen(indices),
-			 options[i + n - 1].index == options[i].index ? "%s%lu" : "%s%lu-%lu", i != 0 ? "," : "[",
-			 options[i].index, options[i + n - 1].index);
-	}
-	return snprintf(to, room, OPTION "%s%s%s%s%s", plain ? "" : "'", options[0].path, indices, options[0].rest,
-			plain ? "" : "'");
-}
-
-static int
-gather_remedy(struct preflight_finding *f)
-{
-	struct option *options = calloc(OPTIONS_MAX, sizeof(*options));
-	char *text = strdup(f->remedy), *rest = text, *next;
-	size_t count = 0, used = 0;
-
-	if (options == NULL || text == NULL) {
-		free(options);
-		free(text);
-		return -ENOMEM;
-	}
-	f->remedy[0] = '\0';
-	while (rest != NULL && strncmp(rest, OPTION, strlen(OPTION)) == 0 && count < OPTIONS_MAX) {
-		rest += strlen(OPTION);
-		next = strstr(rest, " " OPTION);
-		if (next != NULL)
-			*next++ = '\0';
-		read_option(rest, &options[count++]);
-		rest = next;
-	}
-	assert(rest == NULL || *rest == '\0'); /* checks write nothing else, and fewer than OPTIONS_MAX fit */
-	for (size_t i = 0, n; i < count; i += n) {
-		n = gather(&options[i], count - i);
-		if (i != 0 && used + 1 < sizeof(f->remedy))
-			used += (size_t)snprintf(f->remedy + used, sizeof(f->remedy) - used, " ");
-		used += (size_t)write_option(&options[i], n, f->remedy + used, sizeof(f->remedy) - used);
-		assert(used < sizeof(f->remedy)); /* they are no longer than before, but for quotes */
-	}
-	free(options);
-	free(text);
-	return 0;
-}
-
 static int (*const checks[])(struct preflight *c) = {
 	preflight_ecn,      preflight_headroom, preflight_buffer, preflight_pools,        check_timer,
 	check_classes,      check_ports,        check_circles,    check_oversubscription, check_watchdog,
@@ -982,7 +919,56 @@ preflight(const struct emulation *emulation, struct preflight_finding *findings)
 	for (size_t i = 0; ret == 0 && i < ARRAY_LEN(checks); i++)
 		ret = checks[i](&c);
 	for (int i = 0; ret == 0 && i < c.count; i++)
-		ret = gather_remedy(&findings[i]);
+		ret = preflight_gather_remedy(&findings[i]);
 	release_switches(emulation, c.switches);
 	return ret < 0 ? ret : c.count;
+}
+
+/* What a run is going to report. */
+
+struct report_rate
+report_rate_of(const struct plan *plan, const struct detection_config *detection)
+{
+	bool hands_over = detection->transfer && agent_policies[detection->policy]->notified != NULL;
+	uint32_t step_bytes = REPORT_STEP_BYTES + (hands_over ? REPORT_HANDED_OVER_BYTES : 0);
+	struct report_rate most = { 0 };
+
+	for (uint32_t i = 0; i < plan->ncollectives; i++) {
+		const struct plan_collective *c = &plan->collectives[i];
+		double bytes = (double)coll_all_steps(c->schedule) * step_bytes;
+		double bytes_per_s = c->enabled && c->expect_ps != 0 ? bytes * PS_PER_S / (double)c->expect_ps : 0;
+
+		if (bytes_per_s > (double)most.bytes_per_s)
+			most = (struct report_rate){ (uint64_t)bytes_per_s, i };
+	}
+	return most;
+}
+
+uint64_t
+report_rate_of_ports(const struct scenario *sc)
+{
+	uint64_t records = 0;
+
+	if (!agent_policies[sc->detection.policy]->every_epoch)
+		return 0;
+	for (uint32_t i = 0; i < sc->topo->nnodes; i++)
+		records += sc->topo->nodes[i].kind == TOPO_SWITCH ? sc->topo->nodes[i].nports : 0;
+	for (uint32_t f = 0; f < sc->plan->flows.count; f++) {
+		struct route_path path;
+
+		if (plan_flow_sends(sc->plan, f) && scenario_path(sc, f, false, &path) == 0)
+			records += REPORT_PORT_ROWS * (uint64_t)(path.hops - 1); /* the first is a NIC's */
+	}
+	return records * REPORT_PORT_BYTES * PS_PER_S / sc->telemetry.epoch_ps;
+}
+
+uint64_t
+report_rate_budget(uint64_t bytes_per_s)
+{
+	/* Half as much again: steps end together, and no millisecond has more than its own budget. */
+	uint64_t budget = bytes_per_s + bytes_per_s / 2, unit = 1;
+
+	while (budget / unit >= 100)
+		unit *= 10;
+	return (budget + unit - 1) / unit * unit;
 }

@@ -46,13 +46,21 @@ void preflight_remedy(struct preflight_finding *f, const char *fmt, ...) __attri
 void preflight_remedy_bytes(struct preflight_finding *f, const char *option, uint64_t bytes, const char *tail, bool least);
 
 /*
+ * Writes a finding's options as they are typed: one for places that differ in an index alone. @return 0 or -ENOMEM
+ */
+int preflight_gather_remedy(struct preflight_finding *f);
+
+/*
  * For checks (preflight_buffers.c). Adds a group of a class with PFC, which needs one where there are pools: one as at
- * another port of the switch.
+ * another port of the switch, or as of another class with PFC.
  * @param added  groups that the remedy adds at the port so far
  * @return whether it adds one more
  */
 bool preflight_remedy_group(const struct preflight *c, struct preflight_finding *f, uint32_t port, uint8_t prio,
 			    size_t added);
+
+/* For checks. @return classes of the data that the plan sends, as hosts send it, a bit each */
+uint8_t preflight_classes(const struct scenario *sc);
 
 #define PREFLIGHT_MORE 64
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/minmax.h"
 #include "common/units.h"
 #include "dpswitch/pipeline/switch.h"
@@ -20,7 +21,8 @@
  * long enough.
  */
 
-#define MANY_FLOWS 65536 /* whose windows together bound no queue */
+#define DYNAMIC_TH_MOST 8 /* of a profile */
+#define MANY_FLOWS 65536  /* whose windows together bound no queue */
 
 /* What the flows' paths lead to an egress. */
 struct load {
@@ -28,13 +30,21 @@ struct load {
 	uint32_t flows;
 };
 
+#define ANY_CLASS 0 /* which control has, and no data */
+
+/* @param prio  of the class in which switches serve it, or ANY_CLASS */
 static void
-add_path(struct load *loads, const struct topo *topo, const struct route_path *path)
+add_path(struct load *loads, const struct preflight *c, const struct route_path *path, uint32_t flow, uint8_t prio)
 {
+	const struct topo *topo = c->sc->topo;
+
 	for (uint32_t h = 1; h < path->hops; h++) {
 		struct load *load = &loads[path->ports[h]];
 		uint16_t ingress = topo->ports[path->ports[h - 1]].peer_index;
+		const struct sw *sw = c->switches[topo->ports[path->ports[h]].node];
 
+		if (prio != ANY_CLASS && switch_class_of(sw, ingress, &c->sc->plan->flows.flows[flow]) != prio)
+			continue;
 		load->busy[ingress / 64] |= 1ULL << ingress % 64;
 		load->flows++;
 	}
@@ -54,8 +64,9 @@ add_all(struct load *loads, const struct topo *topo, uint32_t flows)
 
 /* @return [ports], the caller's to free; NULL: out of memory */
 static struct load *
-find_loads(const struct scenario *sc)
+find_loads(const struct preflight *c, uint8_t prio)
 {
+	const struct scenario *sc = c->sc;
 	struct load *loads = calloc(sc->topo->nports + 1u, sizeof(*loads));
 
 	if (loads != NULL && balance_is_on(&sc->balance))
@@ -64,7 +75,7 @@ find_loads(const struct scenario *sc)
 		struct route_path path;
 
 		if (plan_flow_sends(sc->plan, f) && scenario_path(sc, f, false, &path) == 0)
-			add_path(loads, sc->topo, &path);
+			add_path(loads, c, &path, f, prio);
 	}
 	return loads;
 }
@@ -72,6 +83,7 @@ find_loads(const struct scenario *sc)
 /* What one egress makes of its busy ingresses. */
 struct marking {
 	uint32_t port, busy;
+	uint8_t prio;
 	uint64_t xoff_bytes;  /* of each, when all have as much: reserve and threshold */
 	uint64_t queue_bytes; /* then; of a class without PFC: the most that its queue holds */
 	uint64_t kmin_bytes;
@@ -82,6 +94,22 @@ static const struct pfc_params *
 pfc_at(const struct sw *sw, uint16_t index, uint8_t prio)
 {
 	return account_params(&sw->account, &sw->account.ingress[account_index(&sw->account, index, prio)]);
+}
+
+/* @return limit of a port's queue by its pool, when it is alone; UINT64_MAX: it has none */
+static uint64_t
+queue_limit(const struct sw *sw, uint16_t port, uint8_t prio)
+{
+	const struct pool_queue *queue =
+		sw->account.pools != NULL ? &sw->account.pools->queues[port * SWITCH_CLASSES + prio] : NULL;
+	double alpha;
+
+	if (queue == NULL || queue->pool == BUFFER_POOLS)
+		return UINT64_MAX;
+	if (queue->params.model == PFC_STATIC)
+		return queue->params.reserve_bytes + queue->params.xoff_bytes;
+	alpha = (double)queue->params.alpha_num / (double)(1u << queue->params.alpha_shift);
+	return queue->params.reserve_bytes + (uint64_t)(alpha * (double)queue->params.pool_bytes / (1 + alpha));
 }
 
 /*
@@ -99,11 +127,14 @@ mark(const struct sw *sw, uint16_t index, uint8_t prio, uint32_t busy)
 	if ((account_configured(sw, index) >> prio & 1) == 0)
 		return (struct marking){ .port = sw->node.topo->nodes[sw->node.id].first_port + index,
 					 .busy = busy,
-					 .queue_bytes = sw->rules[index].limit_bytes[prio],
+					 .prio = prio,
+					 .queue_bytes =
+						 min_u64(sw->rules[index].limit_bytes[prio], queue_limit(sw, index, prio)),
 					 .kmin_bytes = sw->ports[index].egress.ecn[prio].kmin_bytes };
 	return (struct marking){
 		.port = sw->node.topo->nodes[sw->node.id].first_port + index,
 		.busy = busy,
+		.prio = prio,
 		.paused = true,
 		.xoff_bytes = pfc->reserve_bytes + above,
 		.queue_bytes = busy * (pfc->reserve_bytes + above),
@@ -167,6 +198,7 @@ struct crowded {
 	struct marking limited;   /* the first of those whose queue drops before: its limit is queue_bytes */
 	uint64_t in_flight_bytes; /* of those behind windows: the most, and where */
 	uint32_t in_flight_port, in_flight_flows;
+	uint8_t off_prio, in_flight_prio;
 	struct preflight_finding of_pfc, of_limits, of_off; /* their remedies */
 };
 
@@ -174,46 +206,88 @@ struct crowded {
 static const char *
 path_of(const struct cfg_where *where, const char *all, char path[CFG_WHERE_PATH])
 {
-	cfg_where_path(where, path);
-	return path[0] != '\0' ? path : all;
+	if (cfg_where_path(where, path)[0] == '\0')
+		snprintf(path, CFG_WHERE_PATH, "%s", all);
+	return path;
+}
+
+/* The most of places that share a setting. @param tail  behind the number */
+static void
+remedy_key(struct preflight_finding *f, const struct cfg_where *where, const char *all, const char *key, uint64_t number,
+	   const char *tail)
+{
+	char path[CFG_WHERE_PATH], option[CFG_WHERE_PATH + 32];
+
+	snprintf(option, sizeof(option), "--set %.255s.%s=", path_of(where, all, path), key);
+	preflight_remedy_bytes(f, option, number, tail, false);
+}
+
+/* @return the place of a class's profile; NULL: no row names one */
+static const struct cfg_where *
+profile_of(const struct switch_settings *settings, const struct buffer_rows *rows, uint8_t prio)
+{
+	const struct buffer_row_params *row = buffer_row_of(rows, prio);
+
+	return row != NULL ? &settings->buffers->profiles[row->profile].where : NULL;
+}
+
+/* The pool's size, or where the chip has no more, the profile's share of it. */
+static void
+remedy_pool(struct preflight_finding *f, const struct scenario *sc, const struct sw *sw, const struct marking *m)
+{
+	const struct pfc_params *pfc = pfc_at(sw, sw->node.topo->ports[m->port].index, m->prio);
+	const struct switch_settings *settings = switch_settings_at(&sc->switches, sw->node.topo, m->port);
+	const struct cfg_where *profile = profile_of(settings, &settings->groups, m->prio);
+	const struct buffer_pool_params *pool = &settings->buffers->pools[pfc->pool];
+	double alpha = (double)pfc->alpha_num / (double)(1u << pfc->alpha_shift);
+	uint64_t size = (uint64_t)(2 * ((double)m->kmin_bytes / m->busy) * (1 + m->busy * alpha) / alpha);
+
+	if (pfc->model == PFC_STATIC) {
+		remedy_setting(f, profile, "static_th", 2 * m->kmin_bytes / m->busy, false);
+		return;
+	}
+	for (uint32_t th = 0; settings->params.buffer_bytes != 0 && th <= DYNAMIC_TH_MOST &&
+			      sw->account.buffer_bytes + size > settings->params.buffer_bytes + pool->size_bytes;
+	     th++) {
+		double share = (double)(1u << th);
+
+		if (share > alpha && m->busy * (share * (double)pfc->pool_bytes / (1 + m->busy * share)) > m->kmin_bytes) {
+			remedy_setting(f, profile, "dynamic_th", th, false);
+			return;
+		}
+	}
+	remedy_setting(f, &pool->where, "size", size, false);
 }
 
 /* With twice what marks, for all ports that share the setting. */
 static void
 remedy_marking(struct preflight_finding *f, const struct scenario *sc, const struct sw *sw, const struct marking *m)
 {
-	const struct pfc_params *pfc = pfc_at(sw, sw->node.topo->ports[m->port].index, sc->roce.data_prio);
+	const struct pfc_params *pfc = pfc_at(sw, sw->node.topo->ports[m->port].index, m->prio);
 	const struct switch_settings *settings = switch_settings_of(&sc->switches, sw->node.id);
-	double alpha = (double)pfc->alpha_num / (double)(1u << pfc->alpha_shift);
-	char path[CFG_WHERE_PATH], option[CFG_WHERE_PATH + 32];
 
-	if (sw->account.pools != NULL) {
-		settings = switch_settings_at(&sc->switches, sw->node.topo, m->port);
-		remedy_setting(f, &settings->buffers->pools[pfc->pool].where, "size",
-			       (uint64_t)(2 * ((double)m->kmin_bytes / m->busy) * (1 + m->busy * alpha) / alpha), false);
-		return;
-	}
-	if (pfc->model == PFC_STATIC) {
-		snprintf(option, sizeof(option), "--set %.255s.xoff=", path_of(&settings->pfc.where, "switch.pfc", path));
-		preflight_remedy_bytes(f, option, 2 * m->kmin_bytes / m->busy, "", false);
-		return;
-	}
-	snprintf(option, sizeof(option), "--set %.255s.buffer=", path_of(&settings->params.where, "switch", path));
-	preflight_remedy_bytes(f, option, roomy_mb(sw, m, pfc), "MB", false);
+	if (sw->account.pools != NULL)
+		remedy_pool(f, sc, sw, m);
+	else if (pfc->model == PFC_STATIC)
+		remedy_key(f, &settings->pfc.where, "switch.pfc", "xoff", 2 * m->kmin_bytes / m->busy, "");
+	else
+		remedy_key(f, &settings->params.where, "switch", "buffer", roomy_mb(sw, m, pfc), "MB");
 }
 
-/* A class without PFC: its queue has a limit. */
+/* A class without PFC: its queue has a limit of all such classes, and one of its pool. */
 static void
 weigh_limit(struct crowded *all, const struct scenario *sc, const struct sw *sw, const struct marking *m)
 {
 	const struct switch_settings *settings = switch_settings_of(&sc->switches, sw->node.id);
-	char path[CFG_WHERE_PATH], option[CFG_WHERE_PATH + 32];
+	const struct switch_settings *own = switch_settings_at(&sc->switches, sw->node.topo, m->port);
+	uint16_t index = sw->node.topo->ports[m->port].index;
 
 	if (all->behind_limit++ == 0)
 		all->limited = *m;
-	snprintf(option, sizeof(option), "--set %.255s.lossy_queue=", path_of(&settings->params.where, "switch", path));
-	if (sw->account.pools == NULL)
-		preflight_remedy_bytes(&all->of_limits, option, 2 * m->kmin_bytes, "", false);
+	if (sw->rules[index].limit_bytes[m->prio] <= m->kmin_bytes)
+		remedy_key(&all->of_limits, &settings->params.where, "switch", "lossy_queue", 2 * m->kmin_bytes, "");
+	if (queue_limit(sw, index, m->prio) <= m->kmin_bytes)
+		remedy_setting(&all->of_limits, profile_of(own, &own->queues, m->prio), "size", 2 * m->kmin_bytes, false);
 }
 
 static void
@@ -228,6 +302,7 @@ weigh(struct crowded *all, const struct scenario *sc, const struct sw *sw, const
 			all->in_flight_bytes = in_flight_bytes;
 			all->in_flight_port = m->port;
 			all->in_flight_flows = flows;
+			all->in_flight_prio = m->prio;
 		}
 	} else if (!m->paused && m->queue_bytes <= m->kmin_bytes) {
 		weigh_limit(all, sc, sw, m);
@@ -254,15 +329,14 @@ report_pfc(struct preflight *c, const struct crowded *all, bool inert)
 	char port[64];
 	struct preflight_finding *f;
 
-	f = preflight_add(
-		c, "ecn-behind-pfc", inert,
-		"%sat %u of the %u ports %s, PFC pauses before ECN marks. %s, with %u of them busy: XOFF at %" PRIu64
-		" B each, which are %" PRIu64 " B in its queue; kmin %" PRIu64 " B",
-		inert ? "host.cc = \"dcqcn\" cannot act: " : "", all->behind_pfc, all->ports, filled(all),
-		topo_port_name(c->sc->topo, best->port, port), best->busy, best->xoff_bytes, best->queue_bytes,
-		best->kmin_bytes);
+	f = preflight_add(c, "ecn-behind-pfc", inert,
+			  "%sat %u of the %u ports %s, PFC pauses before ECN marks. %s, class %u, with %u of them busy: "
+			  "XOFF at %" PRIu64 " B each, which are %" PRIu64 " B in its queue; kmin %" PRIu64 " B",
+			  inert ? "host.cc = \"dcqcn\" cannot act: " : "", all->behind_pfc, all->ports, filled(all),
+			  topo_port_name(c->sc->topo, best->port, port), best->prio, best->busy, best->xoff_bytes,
+			  best->queue_bytes, best->kmin_bytes);
 	memcpy(f->remedy, all->of_pfc.remedy, sizeof(f->remedy));
-	if (sw->account.pools == NULL && pfc_at(sw, at->index, c->sc->roce.data_prio)->model != PFC_STATIC &&
+	if (sw->account.pools == NULL && pfc_at(sw, at->index, best->prio)->model != PFC_STATIC &&
 	    scenario_window_bytes(c->sc) != 0)
 		preflight_remedy(f, "--set host.window=none");
 }
@@ -297,20 +371,22 @@ report_window(struct preflight *c, const struct crowded *all, bool inert)
 		"of %u flows: at most %" PRIu64 " B in flight; kmin %" PRIu64 " B",
 		inert ? "host.cc = \"dcqcn\" cannot act: " : "", all->behind_window, all->ports,
 		topo_port_name(c->sc->topo, all->in_flight_port, port), all->in_flight_flows, all->in_flight_bytes,
-		egress->ecn[c->sc->roce.data_prio].kmin_bytes);
+		egress->ecn[all->in_flight_prio].kmin_bytes);
 	snprintf(f->remedy, sizeof(f->remedy), "--set host.window=none");
 }
 
 /* No ECN for the class of data. */
 static void
-weigh_off(struct crowded *all, const struct scenario *sc, const struct sw *sw, uint32_t port)
+weigh_off(struct crowded *all, const struct scenario *sc, const struct sw *sw, uint32_t port, uint8_t prio)
 {
 	const struct switch_settings *settings = switch_settings_at(&sc->switches, sw->node.topo, port);
 	char path[CFG_WHERE_PATH];
 
 	all->ports++;
-	if (all->off++ == 0)
+	if (all->off++ == 0) {
 		all->off_port = port;
+		all->off_prio = prio;
+	}
 	preflight_remedy(&all->of_off, "--set %.255s.enabled=true", path_of(&settings->ecn.where, "switch.ecn", path));
 }
 
@@ -322,26 +398,30 @@ report_off(struct preflight *c, const struct crowded *all, bool inert)
 
 	f = preflight_add(c, "ecn-off", inert,
 			  "%sat %u of the %u ports %s, nothing is marked: ECN of class %u is off. One is %s",
-			  inert ? "host.cc = \"dcqcn\" cannot act: " : "", all->off, all->ports, filled(all),
-			  c->sc->roce.data_prio, topo_port_name(c->sc->topo, all->off_port, port));
+			  inert ? "host.cc = \"dcqcn\" cannot act: " : "", all->off, all->ports, filled(all), all->off_prio,
+			  topo_port_name(c->sc->topo, all->off_port, port));
 	memcpy(f->remedy, all->of_off.remedy, sizeof(f->remedy));
 }
 
+/* @param loads  of the class. @param together  of all classes, which fill a port */
 static void
-weigh_ports(struct crowded *all, const struct preflight *c, const struct load *loads)
+weigh_ports(struct crowded *all, const struct preflight *c, const struct load *loads, const struct load *together,
+	    uint8_t prio)
 {
 	const struct topo *topo = c->sc->topo;
 
 	for (uint32_t p = 0; p < topo->nports; p++) {
 		const struct sw *sw = c->switches[topo->ports[p].node];
-		uint32_t busy = sw != NULL ? crowd(topo, p, loads[p].busy) : 0;
+		uint32_t busy = 0;
 		struct marking m;
 
-		if (busy == 0)
+		for (size_t i = 0; i < ARRAY_LEN(loads[p].busy); i++)
+			busy += (uint32_t)__builtin_popcountll(loads[p].busy[i]);
+		if (busy == 0 || sw == NULL || crowd(topo, p, together[p].busy) == 0)
 			continue;
-		m = mark(sw, topo->ports[p].index, c->sc->roce.data_prio, busy);
+		m = mark(sw, topo->ports[p].index, prio, busy);
 		if (m.kmin_bytes == ECN_NEVER)
-			weigh_off(all, c->sc, sw, p);
+			weigh_off(all, c->sc, sw, p, prio);
 		else
 			weigh(all, c->sc, sw, &m, loads[p].flows);
 	}
@@ -361,36 +441,61 @@ report_marking(struct preflight *c, const struct crowded *all, bool inert)
 }
 
 /* Nothing meets, and DCQCN has nothing to react to: whether it could, with other traffic. */
-static void
-check_unmet(struct preflight *c, struct load *loads)
+static int
+check_unmet(struct preflight *c)
 {
+	struct load *loads = calloc(c->sc->topo->nports + 1u, sizeof(*loads));
 	struct crowded all = { .imagined = true };
+	uint8_t used = preflight_classes(c->sc);
 
+	if (loads == NULL)
+		return -ENOMEM;
 	preflight_add(c, "no-contention", false,
 		      "host.cc = \"dcqcn\" has nothing to react to: the flows' paths lead no port more than its rate")
 		->unmarked = true;
 	add_all(loads, c->sc->topo, MANY_FLOWS);
-	weigh_ports(&all, c, loads);
+	for (uint8_t prio = 1; prio < SWITCH_CLASSES; prio++)
+		if ((used >> prio & 1) != 0)
+			weigh_ports(&all, c, loads, loads, prio);
 	report_marking(c, &all, false);
+	free(loads);
+	return 0;
+}
+
+/* @return classes in which switches may serve data: of packets with paths of their own, as hosts send it */
+static uint8_t
+served_classes(const struct scenario *sc)
+{
+	return sc->switches.maps_classes && !balance_is_on(&sc->balance) ? UINT8_MAX : preflight_classes(sc);
 }
 
 int
 preflight_ecn(struct preflight *c)
 {
 	struct crowded all = { .ports = 0 };
-	struct load *loads;
+	uint8_t served = served_classes(c->sc);
+	struct load *together;
+	int ret = 0;
 
 	if (c->sc->cc.echo == CC_ECHO_NONE)
 		return 0;
-	loads = find_loads(c->sc);
-	if (loads == NULL)
-		return -ENOMEM;
-	weigh_ports(&all, c, loads);
+	together = find_loads(c, ANY_CLASS);
+	ret = together != NULL ? 0 : -ENOMEM;
+	for (uint8_t prio = 1; ret == 0 && prio < SWITCH_CLASSES; prio++) {
+		bool alone = served == 1u << prio;
+		struct load *own = (served >> prio & 1) != 0 && !alone ? find_loads(c, prio) : NULL;
+
+		if (own == NULL && (served >> prio & 1) != 0 && !alone)
+			ret = -ENOMEM;
+		else if ((served >> prio & 1) != 0)
+			weigh_ports(&all, c, alone ? together : own, together, prio);
+		free(own);
+	}
+	free(together);
+	if (ret != 0)
+		return ret;
 	report_marking(c, &all, all.off + all.behind_pfc + all.behind_window + all.behind_limit == all.ports);
-	if (all.ports == 0)
-		check_unmet(c, loads);
-	free(loads);
-	return 0;
+	return all.ports == 0 ? check_unmet(c) : 0;
 }
 
 /* Watchdogs that take a pause of usual length for a storm: their queues drop. */
@@ -480,7 +585,7 @@ preflight_watchdog(struct preflight *c)
 			  switch_settings_at(&c->sc->switches, topo, p)->watchdog.enabled;
 	if (!enabled)
 		return 0;
-	loads = find_loads(c->sc);
+	loads = find_loads(c, ANY_CLASS);
 	if (loads == NULL)
 		return -ENOMEM;
 	if (!weigh_all_watchdogs(&all, c, loads)) {
@@ -604,8 +709,8 @@ preflight_buffer(struct preflight *c)
 	const struct switch_params *params = NULL;
 	uint64_t most_bytes = 0;
 	uint32_t worst = TOPO_NONE, count = 0;
-	char chip[32], needed[32];
-	struct preflight_finding *f;
+	char chip[32], needed[32], path[CFG_WHERE_PATH];
+	struct preflight_finding *f, remedies = { .remedy = "" };
 
 	for (uint32_t n = 0; n < topo->nnodes; n++) {
 		const struct switch_params *own = &switch_settings_of(&c->sc->switches, n)->params;
@@ -615,6 +720,7 @@ preflight_buffer(struct preflight *c)
 		    sw->account.buffer_bytes == own->buffer_bytes)
 			continue;
 		count++;
+		preflight_remedy(&remedies, "--set %.255s.buffer=0", path_of(&own->where, "switch", path));
 		if (sw->account.buffer_bytes > most_bytes) {
 			most_bytes = sw->account.buffer_bytes;
 			params = own;
@@ -631,7 +737,7 @@ preflight_buffer(struct preflight *c)
 		"%s here, as with switch.buffer = 0",
 		topo->nodes[worst].name, count, units_format_bytes(params->buffer_bytes, chip, sizeof(chip)),
 		units_format_bytes(most_bytes, needed, sizeof(needed)));
-	snprintf(f->remedy, sizeof(f->remedy), "--set switch.buffer=0");
+	memcpy(f->remedy, remedies.remedy, sizeof(f->remedy));
 	return 0;
 }
 
@@ -687,6 +793,8 @@ look_at_pools(const struct preflight *c, const struct sw *sw, struct short_switc
 	excess = sw->account.buffer_bytes - settings->params.buffer_bytes;
 	if (excess < most)
 		remedy_setting(&buffer->of_all, &settings->buffers->pools[largest].where, "size", most - excess, true);
+	else /* reserves and headroom alone are too much */
+		remedy_key(&buffer->of_all, &settings->params.where, "switch", "buffer", sw->account.buffer_bytes, "");
 }
 
 static void
@@ -717,20 +825,6 @@ report_pools(struct preflight *c, const struct short_switch *headroom, const str
 	memcpy(f->remedy, buffer->of_all.remedy, sizeof(f->remedy));
 }
 
-/* @return limit of a port's queue of a class with PFC, when it is alone; UINT64_MAX: it has none */
-static uint64_t
-queue_limit(const struct sw *sw, uint16_t port, uint8_t prio)
-{
-	const struct pool_queue *queue = &sw->account.pools->queues[port * SWITCH_CLASSES + prio];
-	double alpha = (double)queue->params.alpha_num / (double)(1u << queue->params.alpha_shift);
-
-	if (queue->pool == BUFFER_POOLS)
-		return UINT64_MAX;
-	if (queue->params.model == PFC_STATIC)
-		return queue->params.reserve_bytes + queue->params.xoff_bytes;
-	return queue->params.reserve_bytes + (uint64_t)(alpha * (double)queue->params.pool_bytes / (1 + alpha));
-}
-
 /* What all ingresses can hold for one queue of a class: their pool, reserves and headroom. */
 static uint64_t
 ingress_limit(const struct sw *sw, uint8_t prio)
@@ -758,15 +852,6 @@ struct short_port {
 	uint64_t has_bytes, needed_bytes;
 	struct preflight_finding of_all; /* its remedy */
 };
-
-/* @return the place of a class's profile; NULL: no row names one */
-static const struct cfg_where *
-profile_of(const struct switch_settings *settings, const struct buffer_rows *rows, uint8_t prio)
-{
-	const struct buffer_row_params *row = buffer_row_of(rows, prio);
-
-	return row != NULL ? &settings->buffers->profiles[row->profile].where : NULL;
-}
 
 /* @param profile  of profile_of(). @param key  in it that is too small */
 static void
@@ -870,6 +955,21 @@ count_own_groups(const struct buffer_rows *groups, const char *path)
 	return count;
 }
 
+/* A class that gets PFC has a queue that holds what the ingresses do, as that of another class with PFC. */
+static void
+remedy_queue(const struct preflight *c, struct preflight_finding *f, uint32_t port, uint8_t prio)
+{
+	const struct topo_port *at = &c->sc->topo->ports[port];
+	const struct switch_settings *settings = switch_settings_at(&c->sc->switches, c->sc->topo, port);
+	const struct sw *sw = c->switches[at->node];
+	uint64_t needed = 0;
+
+	for (uint8_t other = 1; other < SWITCH_CLASSES; other++)
+		needed = max_u64(needed, ingress_limit(sw, other));
+	if (queue_limit(sw, at->index, prio) < needed)
+		remedy_setting(f, profile_of(settings, &settings->queues, prio), "size", needed, false);
+}
+
 bool
 preflight_remedy_group(const struct preflight *c, struct preflight_finding *f, uint32_t port, uint8_t prio, size_t added)
 {
@@ -879,13 +979,19 @@ preflight_remedy_group(const struct preflight *c, struct preflight_finding *f, u
 	const struct buffer_row_params *row = NULL;
 	char path[CFG_WHERE_PATH];
 
-	if (c->switches[at->node]->account.pools == NULL || buffer_row_of(&settings->groups, prio) != NULL)
+	if (c->switches[at->node]->account.pools == NULL)
+		return false;
+	remedy_queue(c, f, port, prio);
+	if (buffer_row_of(&settings->groups, prio) != NULL)
 		return false;
 	for (uint16_t i = 0; row == NULL && i < node->nports; i++)
 		row = buffer_row_of(&switch_settings_at(&c->sc->switches, c->sc->topo, node->first_port + i)->groups, prio);
+	for (uint8_t other = 1; row == NULL && other < SWITCH_CLASSES; other++)
+		if ((account_configured(c->switches[at->node], at->index) >> other & 1) != 0)
+			row = buffer_row_of(&settings->groups, other);
 	if (row == NULL)
 		return false;
-	cfg_where_path(&settings->params.where, path);
+	path_of(&settings->params.where, "switch", path);
 	preflight_remedy(f, "--set '%.150s.buffer_pg.[%zu]=\"%u %.100s\"'", path,
 			 count_own_groups(&settings->groups, path) + added, prio, row->profile_name);
 	return true;

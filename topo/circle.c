@@ -127,6 +127,12 @@ dependencies_add_path(struct dependencies *d, const struct route_path *path)
 		d->on[d->first[path->ports[h]] + d->topo->ports[path->ports[h + 1]].index] = true;
 }
 
+void
+dependencies_remove(struct dependencies *d, uint32_t port)
+{
+	memset(&d->on[d->first[port]], 0, (d->first[port + 1] - d->first[port]) * sizeof(*d->on));
+}
+
 /* A walk in depth: the ports of the path so far, and which of a port's successors is the next to try. */
 enum color { WHITE, GREY, BLACK };
 

@@ -22,6 +22,8 @@ void dependencies_destroy(struct dependencies *dependencies);
 int dependencies_add_routes(struct dependencies *dependencies, const struct route_table *routes);
 /* Of the packets of one path, which a pin may lead elsewhere. */
 void dependencies_add_path(struct dependencies *dependencies, const struct route_path *path);
+/* Of an egress port that the switch behind it never pauses: it waits for no other. Called when all are added. */
+void dependencies_remove(struct dependencies *dependencies, uint32_t port);
 
 /*
  * Finds a circle.
