@@ -56,7 +56,7 @@ preflight_classes(const struct scenario *sc)
 	for (uint32_t f = 0; f < sc->plan->flows.count; f++)
 		if (plan_flow_sends(sc->plan, f))
 			used |= (uint8_t)(1u << sc->plan->flows.flows[f].prio);
-	return used;
+	return used != 0 ? used : (uint8_t)(1u << sc->roce.data_prio);
 }
 
 /* A retransmission timer that ends before the first ACK can arrive. */

@@ -198,7 +198,7 @@ struct crowded {
 	struct marking limited;   /* the first of those whose queue drops before: its limit is queue_bytes */
 	uint64_t in_flight_bytes; /* of those behind windows: the most, and where */
 	uint32_t in_flight_port, in_flight_flows;
-	uint8_t off_prio, in_flight_prio;
+	uint8_t off_prio, in_flight_prio, classes;          /* a bit each; a port counts once for each */
 	struct preflight_finding of_pfc, of_limits, of_off; /* their remedies */
 };
 
@@ -317,7 +317,12 @@ weigh(struct crowded *all, const struct scenario *sc, const struct sw *sw, const
 static const char *
 filled(const struct crowded *all)
 {
-	return all->imagined ? "that all others of their switch could fill" : "that several ingresses fill";
+	bool several = (all->classes & (all->classes - 1)) != 0;
+
+	if (all->imagined)
+		return several ? "queues that all other ports of their switch could fill"
+			       : "ports that all others of their switch could fill";
+	return several ? "queues that several ingresses fill" : "ports that several ingresses fill";
 }
 
 static void
@@ -330,7 +335,7 @@ report_pfc(struct preflight *c, const struct crowded *all, bool inert)
 	struct preflight_finding *f;
 
 	f = preflight_add(c, "ecn-behind-pfc", inert,
-			  "%sat %u of the %u ports %s, PFC pauses before ECN marks. %s, class %u, with %u of them busy: "
+			  "%sat %u of the %u %s, PFC pauses before ECN marks. %s, class %u, with %u of them busy: "
 			  "XOFF at %" PRIu64 " B each, which are %" PRIu64 " B in its queue; kmin %" PRIu64 " B",
 			  inert ? "host.cc = \"dcqcn\" cannot act: " : "", all->behind_pfc, all->ports, filled(all),
 			  topo_port_name(c->sc->topo, best->port, port), best->prio, best->busy, best->xoff_bytes,
@@ -348,7 +353,7 @@ report_limit(struct preflight *c, const struct crowded *all, bool inert)
 	struct preflight_finding *f;
 
 	f = preflight_add(c, "ecn-behind-drop", inert,
-			  "%sat %u of the %u ports %s, queues of a class without PFC drop before ECN marks. "
+			  "%sat %u of the %u %s, queues of a class without PFC drop before ECN marks. "
 			  "%s: its queue holds %" PRIu64 " B; kmin %" PRIu64 " B",
 			  inert ? "host.cc = \"dcqcn\" cannot act: " : "", all->behind_limit, all->ports, filled(all),
 			  topo_port_name(c->sc->topo, all->limited.port, port), all->limited.queue_bytes,
@@ -365,13 +370,12 @@ report_window(struct preflight *c, const struct crowded *all, bool inert)
 	char port[64];
 	struct preflight_finding *f;
 
-	f = preflight_add(
-		c, "ecn-behind-window", inert,
-		"%sat %u of the %u ports that several ingresses fill, the senders' windows are full before ECN marks. %s, "
-		"of %u flows: at most %" PRIu64 " B in flight; kmin %" PRIu64 " B",
-		inert ? "host.cc = \"dcqcn\" cannot act: " : "", all->behind_window, all->ports,
-		topo_port_name(c->sc->topo, all->in_flight_port, port), all->in_flight_flows, all->in_flight_bytes,
-		egress->ecn[all->in_flight_prio].kmin_bytes);
+	f = preflight_add(c, "ecn-behind-window", inert,
+			  "%sat %u of the %u %s, the senders' windows are full before ECN marks. %s, "
+			  "of %u flows: at most %" PRIu64 " B in flight; kmin %" PRIu64 " B",
+			  inert ? "host.cc = \"dcqcn\" cannot act: " : "", all->behind_window, all->ports, filled(all),
+			  topo_port_name(c->sc->topo, all->in_flight_port, port), all->in_flight_flows,
+			  all->in_flight_bytes, egress->ecn[all->in_flight_prio].kmin_bytes);
 	snprintf(f->remedy, sizeof(f->remedy), "--set host.window=none");
 }
 
@@ -396,8 +400,7 @@ report_off(struct preflight *c, const struct crowded *all, bool inert)
 	char port[64];
 	struct preflight_finding *f;
 
-	f = preflight_add(c, "ecn-off", inert,
-			  "%sat %u of the %u ports %s, nothing is marked: ECN of class %u is off. One is %s",
+	f = preflight_add(c, "ecn-off", inert, "%sat %u of the %u %s, nothing is marked: ECN of class %u is off. One is %s",
 			  inert ? "host.cc = \"dcqcn\" cannot act: " : "", all->off, all->ports, filled(all), all->off_prio,
 			  topo_port_name(c->sc->topo, all->off_port, port));
 	memcpy(f->remedy, all->of_off.remedy, sizeof(f->remedy));
@@ -419,6 +422,7 @@ weigh_ports(struct crowded *all, const struct preflight *c, const struct load *l
 			busy += (uint32_t)__builtin_popcountll(loads[p].busy[i]);
 		if (busy == 0 || sw == NULL || crowd(topo, p, together[p].busy) == 0)
 			continue;
+		all->classes |= (uint8_t)(1u << prio);
 		m = mark(sw, topo->ports[p].index, prio, busy);
 		if (m.kmin_bytes == ECN_NEVER)
 			weigh_off(all, c->sc, sw, p, prio);
@@ -475,27 +479,25 @@ preflight_ecn(struct preflight *c)
 	struct crowded all = { .ports = 0 };
 	uint8_t served = served_classes(c->sc);
 	struct load *together;
-	int ret = 0;
+	int ret;
 
 	if (c->sc->cc.echo == CC_ECHO_NONE)
 		return 0;
 	together = find_loads(c, ANY_CLASS);
 	ret = together != NULL ? 0 : -ENOMEM;
 	for (uint8_t prio = 1; ret == 0 && prio < SWITCH_CLASSES; prio++) {
-		bool alone = served == 1u << prio;
-		struct load *own = (served >> prio & 1) != 0 && !alone ? find_loads(c, prio) : NULL;
+		struct load *own = (served >> prio & 1) != 0 ? find_loads(c, prio) : NULL;
 
-		if (own == NULL && (served >> prio & 1) != 0 && !alone)
-			ret = -ENOMEM;
+		if (own != NULL)
+			weigh_ports(&all, c, own, together, prio);
 		else if ((served >> prio & 1) != 0)
-			weigh_ports(&all, c, alone ? together : own, together, prio);
+			ret = -ENOMEM;
 		free(own);
 	}
 	free(together);
-	if (ret != 0)
-		return ret;
-	report_marking(c, &all, all.off + all.behind_pfc + all.behind_window + all.behind_limit == all.ports);
-	return all.ports == 0 ? check_unmet(c) : 0;
+	if (ret == 0)
+		report_marking(c, &all, all.off + all.behind_pfc + all.behind_window + all.behind_limit == all.ports);
+	return ret == 0 && all.ports == 0 ? check_unmet(c) : ret;
 }
 
 /* Watchdogs that take a pause of usual length for a storm: their queues drop. */

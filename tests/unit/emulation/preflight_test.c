@@ -564,10 +564,15 @@ ecn_of_other_classes(void **state)
 	       "ecn-behind-pfc", true, "s:3, class 4, with 2 of them busy");
 	/* A class that nothing sends in. */
 	expect_none(TWO_TO_ONE, "--set 'switch.wred=( \"4 100MB 200MB\" )'");
+	/* No flow at all: the hosts' own class. */
+	expect(TWO_TO_ONE,
+	       NS3 "--set 'flows=()' --set 'collectives=( { op = \"allgather\"; algorithm = \"ring\"; bytes = \"1MB\"; "
+		   "enabled = false; } )' --set host.window=none",
+	       "ecn-behind-pfc", false, "s:1, class 3, with 2 of them busy");
 	/* One flow in each of two classes: together they fill the port. */
 	expect(TWO_CLASSES, "--set 'switch.pfc.priorities=[ \"3\", \"4\" ]' --set 'switch.wred=( \"4 100MB 200MB\" )'",
 	       "ecn-behind-pfc", false,
-	       "at 1 of the 2 ports that several ingresses fill, PFC pauses before ECN marks. s:3, "
+	       "at 1 of the 2 queues that several ingresses fill, PFC pauses before ECN marks. s:3, "
 	       "class 4, with 1 of them busy");
 }
 
