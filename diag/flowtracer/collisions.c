@@ -81,6 +81,30 @@ end_of(const struct regain *regain, uint32_t index)
 	return (was_ps >= 0 ? is_ps + (double)step->start_ps - was_ps : (double)step->start_ps) + took_ps;
 }
 
+/* Has a host several NICs? Then expected times have the one that each flow took, which another placement may change. */
+static bool
+has_rails(const struct run *run)
+{
+	bool several = false;
+
+	for (uint32_t n = 0; n < run->nnodes; n++)
+		several |= run->nodes[n].host && run->nodes[n].nports > 1;
+	return several;
+}
+
+/* What an iteration took beyond its expected time: no placement makes one of its collectives take less. */
+static double
+most_regained_ps(const struct run *run, const struct run_iteration *iteration)
+{
+	uint64_t least_ps = 0, took_ps = iteration->end_ps - iteration->start_ps;
+
+	if (!iteration->complete || has_rails(run))
+		return INFINITY;
+	for (uint32_t c = iteration->first_collective; c < iteration->first_collective + iteration->ncollectives; c++)
+		least_ps = max_u64(least_ps, run->collectives[c].expect_ps);
+	return took_ps > least_ps ? (double)(took_ps - least_ps) : 0;
+}
+
 /*
  * Of an iteration: a step starts as long after the last that it depends on as it did, without any when it did. Of flows
  * without a collective, each is for itself: what all of them save.
@@ -103,7 +127,7 @@ regain_iteration_ps(struct regain *regain, const struct run_iteration *iteration
 		is_ps = fmax(is_ps, regain->end_ps[index]);
 		sum_ps += regain->saved_ps[index];
 	}
-	return flows ? sum_ps : fmax(0, was_ps - is_ps);
+	return flows ? sum_ps : fmax(0, fmin(was_ps - is_ps, most_regained_ps(run, iteration)));
 }
 
 /* ---- which steps are judged ---- */

@@ -221,3 +221,16 @@ for key, value, refusal in (("flowtracer.rtt", '"0s"', "rtt"), ("flowtracer.thre
                          ("flowtracer.connections", '"ssh"', "ad-hoc")):
     done = command(ROCELAB, "run", path, *sets(**{key: value}), "--out", scratch() / "bad", expect=2)
     check(refusal in done.stderr, f"{key} = {value} is refused, and it is said what would be right", done.stderr)
+
+# Flows of one NIC share it whatever their paths are: no placement regains more than a job took beyond its expected time.
+run = rocelab(scenario("pairs.cfg", """
+topology = { kind = "leaf-spine"; leaves = 2; spines = 4; hosts_per_leaf = 4; rate = "100Gbps"; delay = "1us"; };
+host = { mtu = "4096"; };
+flowtracer = { enabled = true; rtt = "20us"; };
+detection = { policy = "off"; };
+jobs = ( { name = "p"; collectives = ( { name = "b"; op = "sendrecv"; algorithm = "linear"; bytes = "32MB"; channels = 4;
+                                         pairs = [ "0 4", "1 5", "2 6", "3 7" ]; } ); } );
+"""))
+lost_ns = run.verdict["collectives"][0]["lost_ns"]
+costs_ns = [collision["cost_ns"] for collision in run.verdict["flowtracer"]["collisions"]] + [run.verdict["flowtracer"]["cost_ns"]]
+check(0.9 * lost_ns < max(costs_ns) <= lost_ns, "what collisions cost is at most what was lost", (costs_ns, lost_ns))
