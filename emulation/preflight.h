@@ -59,7 +59,7 @@ int preflight_gather_remedy(struct preflight_finding *f);
 bool preflight_remedy_group(const struct preflight *c, struct preflight_finding *f, uint32_t port, uint8_t prio,
 			    size_t added);
 
-/* For checks. @return classes of the data that the plan sends, as hosts send it, a bit each; where it sends none, hosts' own */
+/* For checks. @return classes of the data that the plan sends, as hosts do; of an idle plan, theirs. A bit each */
 uint8_t preflight_classes(const struct scenario *sc);
 
 #define PREFLIGHT_MORE 64
