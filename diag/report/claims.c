@@ -55,14 +55,16 @@ print_hosts(const struct verdict *v, char *buf)
 	fmt_append(buf, FACTS_REASON, ". %s.", facts_evidence(v, facts_host(v), evidence));
 }
 
-/* The share of the lost time that hosts account for which are late while their steps run; as findings' costs show it. */
+#define OF_HOSTS (FINDING_OF_HOST | FINDING_OF_SENDER)
+
+/* The share of the lost time that hosts account for, as findings' costs show it. */
 static double
 hosts_share(const struct verdict *v)
 {
 	double lost_ps = facts_loss(v).lost_ps, hosts_ps = 0, *costs = lost_ps > 0 ? facts_costs(v, lost_ps / 1000) : NULL;
 
 	for (uint32_t i = 0; costs != NULL && i < v->nfindings; i++)
-		hosts_ps += (v->findings[i].type->traits & FINDING_OF_SENDER) != 0 ? costs[i] : 0;
+		hosts_ps += (v->findings[i].type->traits & OF_HOSTS) != 0 ? costs[i] : 0;
 	free(costs);
 	return lost_ps > 0 ? hosts_ps / lost_ps : 0;
 }
@@ -78,7 +80,7 @@ print_slow_steps(const struct verdict *v, const struct claim *claim, const struc
 		return;
 	}
 	for (uint32_t i = 0; i < v->nfindings; i++)
-		more += &v->findings[i] != host && (v->findings[i].type->traits & FINDING_OF_SENDER) != 0;
+		more += &v->findings[i] != host && (v->findings[i].type->traits & OF_HOSTS) != 0;
 	fmt_append(buf, FACTS_REASON, "%c%s %s%s", toupper((unsigned char)host->type->title[0]), host->type->title + 1,
 		   host->type->preposition, host->root);
 	if (more != 0)
@@ -118,7 +120,7 @@ static void
 print_slow(const struct verdict *v, const struct claim *claim, char *buf)
 {
 	const struct finding *host = facts_host(v);
-	bool rest = host != NULL && (host->type->traits & FINDING_OF_SENDER) != 0;
+	bool rest = host != NULL && hosts_share(v) > 0;
 
 	print_slow_steps(v, claim, host, rest, buf);
 	if (claim->kind == CLAIM_UNWATCHED)

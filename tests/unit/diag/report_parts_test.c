@@ -342,6 +342,16 @@ hosts_have_their_share_of_the_reason(void **state)
 		 "and the pauses on their path explain too little of the rest.",
 		 v->run.nsteps);
 	assert_string_equal(facts_reason(v, reason), expected);
+	/* Likewise a host whose steps begin late: what else was slow and unwatched is not all. */
+	v->findings[0].type = FINDING_SLOW_HOST;
+	v->sections[0].claim.kind = CLAIM_UNWATCHED;
+	v->sections[0].claim.unwatched = 1;
+	snprintf(
+		expected, sizeof(expected),
+		"Slow host 6:2 explains 96.0 %% of the lost time; 1 of %u steps were slow beyond that and nothing that was "
+		"reported explains it, but 1 of them went without telemetry for half of their time or more.",
+		v->run.nsteps);
+	assert_string_equal(facts_reason(v, reason), expected);
 	verdict_destroy(v);
 }
 
