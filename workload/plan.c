@@ -108,8 +108,7 @@ plan_destroy(struct plan *plan)
 		free(plan->collectives[i].after);
 		free(plan->collectives[i].ranks);
 		free(plan->collectives[i].in_flows);
-		free(plan->collectives[i].steps);
-		free(plan->collectives[i].step_of);
+		plan_steps_free(&plan->collectives[i]);
 	}
 	free(plan->collectives);
 	free(plan->backgrounds);
@@ -196,8 +195,7 @@ add_collective(struct plan_builder *b, uint32_t index)
 		return rc;
 	c->chains = chains_create(c->schedule);
 	c->ranks = calloc(c->schedule->ranks, sizeof(*c->ranks));
-	c->steps = calloc(coll_all_steps(c->schedule) + 1u, sizeof(*c->steps));
-	if (c->chains == NULL || c->ranks == NULL || c->steps == NULL)
+	if (c->chains == NULL || c->ranks == NULL || plan_steps_create(c) != 0)
 		return -ENOMEM;
 	place_ranks(b, b->workload->jobs[work->job].ranks, c);
 	return plan_make_flows(b, index, &work->config);

@@ -136,6 +136,7 @@ struct plan_collective {
 	struct plan_rank *ranks;        /* [schedule->ranks] */
 	struct plan_step *steps;        /* [coll_all_steps()], as schedule->steps, where step_of is NULL */
 	uint32_t *step_of;              /* [coll_all_steps()] in steps, of which each is another then; NULL */
+	struct kinds *kinds;            /* while steps that step_of shares are found: what finds equal ones; NULL */
 	struct chains *chains;          /* owned */
 	uint32_t job;                   /* its collectives have the same ranks and as many iterations */
 	/*
