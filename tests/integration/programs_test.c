@@ -163,7 +163,8 @@ dpswitch_refuses(void **state)
 		{ "--partition 0/2 ring.cfg", 2, "must be given together" },
 		{ "--partitions-at ./a,./b ring.cfg", 2, "must be given together" },
 		{ "--partition 0/2 --partitions-at ./a,./b --processes ring.cfg", 2, "numbered by mpirun" },
-		{ "--processes --status status --token token --management m ring.cfg", 2, "none of an MPI job" },
+		{ "--processes --status status --token token --management m ring.cfg", 2,
+		  "MPI" }, /* no job, or none built in */
 		{ "--analyzer nowhere --out run ring.cfg", 3, "no analyzer there" },
 		{ "--diagnoser ./nowhere --out run ring.cfg", 2, "./nowhere" },
 		{ "--out absent ring.cfg", 1, "absent" },

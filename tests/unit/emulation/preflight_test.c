@@ -123,14 +123,17 @@ expect(const char *text, const char *sets, const char *check, bool inert, const 
 static void
 expect_remedy(const char *text, const char *sets, const char *check, const char *remedy)
 {
+	const struct preflight_finding *f;
 	struct found found;
 
 	look(text, sets, &found);
-	if (of(&found, check) == NULL)
+	f = of(&found, check);
+	if (f == NULL) {
 		fail_msg("no %s", check);
-	expect(text, sets, check, of(&found, check)->inert, "");
-	if (strcmp(of(&found, check)->remedy, remedy) != 0)
-		fail_msg("%s is no remedy as %s", of(&found, check)->remedy, remedy);
+		return;
+	}
+	expect(text, sets, check, f->inert, "");
+	assert_string_equal(f->remedy, remedy);
 }
 
 /* All remedies together leave no finding. */
