@@ -61,7 +61,7 @@ is_unprintable(const unsigned char *text, size_t len)
 	};
 	uint32_t code = len > 1 ? code_point(text, len) : 0;
 
-	for (size_t i = 0; i < ARRAY_LEN(ranges); i++)
+	for (size_t i = 0; code != 0 && i < ARRAY_LEN(ranges); i++)
 		if (code >= ranges[i].first && code <= ranges[i].last)
 			return true;
 	return false;

@@ -105,21 +105,34 @@ value_list_end(struct value_list *list)
 	return value;
 }
 
-/* '<' stands in strings alone; escaped, nothing in them can end the script element or open another (HTML, 13.1.2.6). */
-static int
-write_escaped(const char *buffer, size_t size, void *data)
+/* Can a character stand in a string of a page as it is? Escaped, no '<' ends the script element (HTML, 13.1.2.6). */
+static bool
+is_plain(char c)
 {
-	FILE *to = data;
+	return (unsigned char)c >= ' ' && c != '"' && c != '\\' && c != '<';
+}
 
-	for (const char *end = buffer + size; buffer < end;) {
-		const char *special = memchr(buffer, '<', (size_t)(end - buffer));
-		size_t plain = (size_t)((special != NULL ? special : end) - buffer);
+/* Without jansson, which sets up a table to find circles in for each value. @param text  UTF-8 @return 0 or -1 */
+static int
+write_text(const char *text, size_t bytes, FILE *to)
+{
+	const char *end = text + bytes;
+	int rc = fputc('"', to);
 
-		if (fwrite(buffer, 1, plain, to) != plain || (special != NULL && fputs("\\u003c", to) == EOF))
-			return -1;
-		buffer += plain + (special != NULL);
+	for (size_t count; text < end && rc != EOF; text += count) {
+		for (count = 0; text + count < end && is_plain(text[count]); count++)
+			;
+		if (count != 0) {
+			rc = fwrite(text, 1, count, to) == count ? 0 : EOF;
+			continue;
+		}
+		count = 1;
+		if (*text == '"' || *text == '\\')
+			rc = fprintf(to, "\\%c", *text);
+		else
+			rc = *text == '\n' ? fputs("\\n", to) : fprintf(to, "\\u%04x", (unsigned char)*text);
 	}
-	return 0;
+	return rc < 0 || fputc('"', to) == EOF ? -1 : 0;
 }
 
 /* A list, or another string or number. */
@@ -129,20 +142,11 @@ write_leaf(const json_t *value, int digits, FILE *to)
 	const char *text = json_string_value(value);
 	size_t bytes = json_string_length(value);
 
+	if (text == NULL)
+		return json_dumpf(value, to, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(digits));
 	if (bytes == 0 || text[0] != LIST_MARK)
-		return json_dump_callback(value, write_escaped, to,
-					  JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(digits));
+		return write_text(text, bytes, to);
 	return fwrite(text + 1, 1, bytes - 1, to) == bytes - 1 ? 0 : -1;
-}
-
-static int
-write_key(const char *key, FILE *to)
-{
-	json_t *string = json_string(key);
-	int rc = string != NULL ? write_leaf(string, 0, to) : -1;
-
-	json_decref(string);
-	return rc;
 }
 
 int
@@ -171,7 +175,7 @@ json_write_page(json_t *root, int digits, FILE *to)
 		return write_leaf(root, digits, to);
 	before = '{';
 	json_object_foreach(root, key, item) {
-		rc |= fputc(before, to) == EOF || write_key(key, to) != 0 || fputc(':', to) == EOF
+		rc |= fputc(before, to) == EOF || write_text(key, strlen(key), to) != 0 || fputc(':', to) == EOF
 			      ? -1
 			      : json_write_page(item, digits, to);
 		before = ',';
