@@ -160,6 +160,16 @@ count_link(struct votes *v, uint32_t port, bool bad)
 		counts(&v->switches[p->peer_node], v->stamp, bad);
 }
 
+bool
+ballot_has_bad(const struct ballot *b, uint32_t least)
+{
+	uint32_t bad = 0;
+
+	for (uint32_t i = b->first; i < b->j->end && bad < least; i++)
+		bad += ballot_is_bad(b, &b->j->net.probes[i]) && ballot_takes_part(b, i);
+	return bad >= least;
+}
+
 uint32_t
 ballot_count(const struct ballot *b)
 {
@@ -167,6 +177,8 @@ ballot_count(const struct ballot *b)
 	struct votes *v = b->j->votes;
 	uint32_t all_bad = 0, traces[BALLOT_PATHS];
 
+	if (!ballot_has_bad(b, JUDGE_LEAST_TIMEOUTS))
+		return 0;
 	memset(v->links, 0, v->run->nports * sizeof(*v->links));
 	memset(v->ports, 0, v->run->nports * sizeof(*v->ports));
 	memset(v->switches, 0, v->run->nnodes * sizeof(*v->switches));

@@ -57,7 +57,13 @@ bool ballot_is_of_path(const struct ballot *b, const struct net_probe *probe, bo
  */
 int em_sprayed(const struct ballot *b);
 
-/* Counts all that take part. @return bad probes whose path is known */
+/* Are so many of those that take part bad? Of most periods none is. */
+bool ballot_has_bad(const struct ballot *b, uint32_t least);
+
+/*
+ * Counts all that take part.
+ * @return bad probes whose path is known; less than JUDGE_LEAST_TIMEOUTS: there is nothing to vote for, nor all counted
+ */
 uint32_t ballot_count(const struct ballot *b);
 
 /* @return the representative of both directions of a link: the lower of its ports */

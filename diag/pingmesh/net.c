@@ -7,6 +7,7 @@
 
 #include "common/minmax.h"
 #include "common/wire/record.h"
+#include "diag/collect/radix.h"
 #include "diag/run/fill.h"
 
 /* ---- orders ---- */
@@ -125,23 +126,33 @@ net_find_tuple(const struct net *net, const struct rec_tuple *tuple)
 	return found != NULL ? (uint32_t)(found - net->tuples) : RUN_NONE;
 }
 
+/* As by net_cmp_tuple(). */
+static struct radix_item
+item_of(const struct rec_tuple *tuple, uint32_t index)
+{
+	return (struct radix_item){
+		{ (uint64_t)tuple->src_ip << 32 | tuple->dst_ip, (uint64_t)tuple->sport << 16 | tuple->dport }, index
+	};
+}
+
 static int
 list_tuples(struct net *net, const struct ev_vec *probes, struct err *err)
 {
+	struct radix_item *items = run_alloc(2 * (size_t)probes->count, sizeof(*items), err), *sorted;
 	uint32_t count = 0;
 
-	net->tuples = run_alloc(probes->count, sizeof(*net->tuples), err);
-	if (net->tuples == NULL)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < probes->count; i++)
-		net->tuples[i].tuple = EV_AT(*probes, struct rec_probe, i)->tuple;
-	if (probes->count > 1)
-		qsort(net->tuples, probes->count, sizeof(*net->tuples), cmp_net_tuple);
-	for (uint32_t i = 0; i < probes->count; i++)
-		if (i == 0 || net_cmp_tuple(&net->tuples[i].tuple, &net->tuples[count - 1].tuple) != 0)
-			net->tuples[count++] = net->tuples[i];
-	net->ntuples = count;
-	return 0;
+	for (uint32_t i = 0; items != NULL && i < probes->count; i++)
+		items[i] = item_of(&EV_AT(*probes, struct rec_probe, i)->tuple, i);
+	sorted = items != NULL ? radix_sort(items, items + probes->count, probes->count) : NULL;
+	for (uint32_t i = 0; sorted != NULL && i < probes->count; i++)
+		if (i == 0 || memcmp(sorted[i].key, sorted[count - 1].key, sizeof(sorted->key)) != 0)
+			sorted[count++] = sorted[i];
+	net->tuples = items != NULL ? run_alloc(count, sizeof(*net->tuples), err) : NULL;
+	net->ntuples = net->tuples != NULL ? count : 0;
+	for (uint32_t i = 0; i < net->ntuples; i++)
+		net->tuples[i].tuple = EV_AT(*probes, struct rec_probe, sorted[i].index)->tuple;
+	free(items);
+	return net->tuples != NULL ? 0 : -ENOMEM;
 }
 
 /* ---- probes ---- */

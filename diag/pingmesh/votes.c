@@ -448,7 +448,7 @@ vote_by_likelihood(const struct ballot *b, double *rtts)
 		rc = -ENOMEM;
 	if (rc == 1 && take_known(b, rtts) != 0)
 		rc = -ENOMEM;
-	for (uint32_t i = 0; rc == 1 && !b->high && i < JUDGE_MOST_VOTES; i++)
+	for (uint32_t i = 0; rc == 1 && !b->high && i < JUDGE_MOST_VOTES && ballot_has_bad(b, 1); i++)
 		rc = selective_once(b);
 	rc = rc < 0 ? rc : 1;
 	for (uint32_t i = 0; rc == 1 && i < JUDGE_MOST_VOTES; i++)
