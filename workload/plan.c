@@ -319,9 +319,9 @@ concerns_us(const struct plan_collective *c, uint32_t rank, const bool *remote)
 
 /* The steps of ranks that follow each other. @param from, to  steps, by their index */
 static void
-forget_waits(struct plan_collective *c, uint32_t from, uint32_t to)
+forget_waits(const struct plan_collective *c, uint32_t from, uint32_t to)
 {
-	struct chains *chains = c->chains;
+	const struct chains *chains = c->chains;
 
 	array_forget(chains->awaits, chains->first_await[from], chains->first_await[to], sizeof(*chains->awaits));
 	array_forget(chains->waiters, chains->first_waiter[from], chains->first_waiter[to], sizeof(*chains->waiters));
@@ -331,7 +331,7 @@ forget_waits(struct plan_collective *c, uint32_t from, uint32_t to)
 }
 
 static void
-forget_steps(struct plan_collective *c, uint32_t from, uint32_t to)
+forget_steps(const struct plan_collective *c, uint32_t from, uint32_t to)
 {
 	array_forget(c->schedule->steps, from, to, sizeof(*c->schedule->steps));
 	if (c->step_of != NULL)
@@ -341,7 +341,8 @@ forget_steps(struct plan_collective *c, uint32_t from, uint32_t to)
 }
 
 static void
-forget_ranks(struct plan *plan, const bool *remote, void (*forget)(struct plan_collective *c, uint32_t from, uint32_t to))
+forget_ranks(struct plan *plan, const bool *remote,
+	     void (*forget)(const struct plan_collective *c, uint32_t from, uint32_t to))
 {
 	for (uint32_t i = 0; i < plan->ncollectives && remote != NULL; i++) {
 		struct plan_collective *c = &plan->collectives[i];
@@ -358,6 +359,38 @@ void
 plan_forget_waits(struct plan *plan, const bool *remote)
 {
 	forget_ranks(plan, remote, forget_waits);
+}
+
+bool
+plan_deps_in_order(const struct plan_collective *c)
+{
+	const struct coll_schedule *schedule = c->schedule;
+	uint32_t all = coll_all_steps(schedule), next = 0;
+
+	for (uint32_t i = 0; i < all; i++) {
+		if (schedule->steps[i].ndeps != 0 && schedule->steps[i].first_dep != next)
+			return false;
+		next += schedule->steps[i].ndeps;
+	}
+	return true;
+}
+
+void
+plan_forget_rank(const struct plan_collective *c, uint32_t rank, const bool *remote, bool reports)
+{
+	const struct coll_schedule *schedule = c->schedule;
+	uint32_t from = schedule->first_step[rank], to = schedule->first_step[rank + 1], begin = 0, end = 0;
+
+	for (uint32_t i = from; i < to; i++) {
+		if (schedule->steps[i].ndeps == 0)
+			continue;
+		if (end == 0)
+			begin = schedule->steps[i].first_dep;
+		end = schedule->steps[i].first_dep + schedule->steps[i].ndeps;
+	}
+	array_forget(schedule->deps, begin, end, sizeof(*schedule->deps));
+	if (!reports && remote != NULL && !concerns_us(c, rank, remote))
+		forget_steps(c, from, to);
 }
 
 void

@@ -294,6 +294,12 @@ int plan_predict_packets(const struct plan *plan, const struct routing *routing,
 /* Before nodes are built: which steps wait for those of others' ranks, and the reverse. */
 void plan_forget_waits(struct plan *plan, const bool *remote);
 /*
+ * While header records are made: the same as plan_forget_steps() of a rank whose records will not be asked for again. Ranks
+ * in order; nothing where plan_deps_in_order() is false, which is read before the first.
+ */
+void plan_forget_rank(const struct plan_collective *c, uint32_t rank, const bool *remote, bool reports);
+bool plan_deps_in_order(const struct plan_collective *c);
+/*
  * When header records have been made: the dependencies, which chains have as well, and the steps of others' ranks.
  * @param reports  the results of all ranks are reported here: all steps stay
  */

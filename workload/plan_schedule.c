@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* From a job's parameters of a collective to the schedule of all its ranks. */
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -832,5 +833,7 @@ estimate_collective(struct plan *plan, const struct plan_network *network, struc
 	free_kinds(&e.kinds);
 	if (rc == 0)
 		share_steps(c);
+	if (all >= MANY_STEPS)
+		malloc_trim(0); /* the arrays of steps may lie in the heap: what comes next is not of their size */
 	return rc;
 }
