@@ -23,8 +23,45 @@ struct ud_qp {
 	 */
 	_Atomic uint32_t next, begun;
 	_Atomic uint64_t window; /* its index */
-	struct ud_contents sent[UD_SENT_SLOTS];
+	/* Allocated when a PSN needs them first; then they stay. */
+	struct ud_contents *chunks[UD_MAX_SLOTS / UD_CHUNK_SLOTS];
 };
+
+uint32_t
+ud_slots_of(uint32_t nics)
+{
+	uint64_t slots = UD_SLOTS_BYTES / ((uint64_t)nics * sizeof(struct ud_contents) + 1);
+
+	slots -= slots % UD_CHUNK_SLOTS;
+	return (uint32_t)(slots < UD_MIN_SLOTS ? UD_MIN_SLOTS : slots > UD_MAX_SLOTS ? UD_MAX_SLOTS : slots);
+}
+
+/* @return NULL: no memory, or none was made with such a PSN */
+static struct ud_contents *
+slot_of(const struct embedded_shared *shared, const struct ud_qp *ud, uint32_t psn)
+{
+	struct ud_contents *chunk = ud->chunks[psn % shared->ud_slots / UD_CHUNK_SLOTS];
+
+	return chunk != NULL ? &chunk[psn % UD_CHUNK_SLOTS] : NULL;
+}
+
+static struct ud_contents *
+make_slot(const struct embedded_shared *shared, struct ud_qp *ud, uint32_t psn)
+{
+	struct ud_contents **chunk = &ud->chunks[psn % shared->ud_slots / UD_CHUNK_SLOTS];
+
+	if (*chunk == NULL)
+		*chunk = calloc(UD_CHUNK_SLOTS, sizeof(**chunk));
+	return slot_of(shared, ud, psn);
+}
+
+void
+ud_qp_destroy(struct ud_qp *ud)
+{
+	for (uint32_t i = 0; ud != NULL && i < UD_MAX_SLOTS / UD_CHUNK_SLOTS; i++)
+		free(ud->chunks[i]);
+	free(ud);
+}
 
 /* Completes a control packet with the host's data, and reports it, before it leaves. NULL: nothing to do */
 static void (*const leaves[PKT_TYPES])(struct host *host, struct nic *nic, struct pkt *p) = {
@@ -187,13 +224,16 @@ int
 ud_qp_make(struct host *host, const struct nic *nic, const struct datagram *datagram, struct pkt *p)
 {
 	struct ud_qp *ud = *place_of(host, nic->index);
-	struct ud_contents *kept = &ud->sent[ud->send.psn % UD_SENT_SLOTS];
+	struct ud_contents *kept;
 	int rc;
 
 	if (datagram->bytes > DEVICE_UD_BYTES)
 		return -EINVAL;
 	if (!has_slot(ud, host->window.index))
 		return -ENOSPC;
+	kept = make_slot(host->config.shared, ud, ud->send.psn);
+	if (kept == NULL)
+		return -ENOMEM;
 	rc = ud_send_make(&ud->send, &host->params, datagram->flow, host->config.flows->flows[datagram->flow].prio,
 			  datagram->bytes, 0, p);
 	if (rc != 0)
@@ -232,7 +272,7 @@ ud_contents_of(const struct embedded_shared *shared, const struct pkt *p, uint64
 	if (ud == NULL)
 		return NULL;
 	age = (made_before(ud, window) - p->psn) & PSN_MASK;
-	return age != 0 && age <= UD_SENT_SLOTS - UD_WINDOW_SLOTS ? &ud->sent[p->psn % UD_SENT_SLOTS] : NULL;
+	return age != 0 && age <= shared->ud_slots - UD_WINDOW_SLOTS ? slot_of(shared, ud, p->psn) : NULL;
 }
 
 size_t
@@ -291,7 +331,9 @@ embedded_datagram_put(struct embedded_shared *shared, const struct pkt *p, const
 
 	if (ud == NULL)
 		return -ENOMEM;
-	kept = &ud->sent[p->psn % UD_SENT_SLOTS];
+	kept = make_slot(shared, ud, p->psn);
+	if (kept == NULL)
+		return -ENOMEM;
 	if (!ud_qp_sent(p) || size != sizeof(*kept))
 		return -EPROTO;
 	memcpy(kept, bytes, size);

@@ -90,6 +90,16 @@ qp_number(struct qp_numbers *numbers, const struct topo *topo, const struct flow
 	return numbers->control[port] - 1;
 }
 
+static uint32_t
+host_ports(const struct topo *topo)
+{
+	uint32_t count = 0;
+
+	for (uint32_t n = 0; n < topo->nnodes; n++)
+		count += topo->nodes[n].kind == TOPO_HOST ? topo->nodes[n].nports : 0;
+	return count;
+}
+
 struct embedded_shared *
 embedded_shared_create(const struct topo *topo, const struct flow_table *flows, struct err *err)
 {
@@ -102,6 +112,7 @@ embedded_shared_create(const struct topo *topo, const struct flow_table *flows, 
 	shared->slots = calloc(flow_table_slots(flows) + 1, sizeof(*shared->slots));
 	shared->senders = calloc(flow_table_slots(flows) + 1, sizeof(*shared->senders));
 	shared->nports = topo->nports;
+	shared->ud_slots = ud_slots_of(host_ports(topo));
 	shared->ud_qps = calloc(topo->nports + 1, sizeof(*shared->ud_qps));
 	if (shared->slots == NULL || shared->senders == NULL || shared->ud_qps == NULL)
 		goto fail;
@@ -145,7 +156,7 @@ embedded_shared_destroy(struct embedded_shared *shared)
 	if (shared == NULL)
 		return;
 	for (uint32_t i = 0; shared->ud_qps != NULL && i < shared->nports; i++)
-		free(shared->ud_qps[i]);
+		ud_qp_destroy(shared->ud_qps[i]);
 	free(shared->ud_qps);
 	free(shared->slots);
 	free(shared->first_of);

@@ -22,8 +22,14 @@
 #define NIC_CONTROL_SLOTS 1024
 /* Datagrams that wait for a port. */
 #define NIC_DATAGRAM_SLOTS 64
-/* Datagrams of a NIC whose contents are kept: these less the maximum of one window. */
-#define UD_SENT_SLOTS 1024
+/*
+ * Datagrams of a NIC whose contents are kept: these less the maximum of one window, by the number of NICs. One that waits
+ * in queues while its sender makes more is dropped on arrival, which no real NIC does: as many as the memory allows.
+ */
+#define UD_MAX_SLOTS 32768
+#define UD_MIN_SLOTS 1024
+#define UD_SLOTS_BYTES (64U << 20) /* of all NICs together, if each keeps more than UD_MIN_SLOTS */
+#define UD_CHUNK_SLOTS 1024        /* that are allocated at once */
 #define UD_WINDOW_SLOTS 256
 /* For ud_contents_of() while no window runs. */
 #define UD_BETWEEN_WINDOWS UINT64_MAX
@@ -49,6 +55,7 @@ struct embedded_shared {
 	uint32_t *first_of;      /* [nodes + 1] of each host, in flows_of */
 	uint32_t *flows_of;      /* planned flows that it sends or receives, by number */
 	uint32_t nports;
+	uint32_t ud_slots;     /* of each NIC, a multiple of UD_CHUNK_SLOTS */
 	struct ud_qp **ud_qps; /* [nports] of hosts' NICs; NULL: none was opened. Their own host's, but sent: any host's */
 	const struct rc_send *
 		*senders; /* [flows] whose messages packets with payload belong to; NULL: of no embedded host */
@@ -297,6 +304,10 @@ void host_datagram_left(struct host *host, struct nic *nic);
 void host_datagram_arrived(struct host *host, struct nic *nic, const struct pkt *p);
 
 /* UD QPs that send and receive contents. */
+
+/* @return how many datagrams each of so many NICs keeps the contents of */
+uint32_t ud_slots_of(uint32_t nics);
+void ud_qp_destroy(struct ud_qp *ud); /* NULL: nothing to do */
 int64_t host_ud_open(struct device *dev, uint16_t nic, uint32_t receives);
 void host_ud_receive(struct device *dev, uint16_t nic);
 /* Makes the packet of a datagram with contents. @return 0; -EINVAL; -ENOSPC: UD_WINDOW_SLOTS were made in this window */

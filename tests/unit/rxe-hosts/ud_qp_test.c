@@ -186,7 +186,7 @@ age(struct rig *g, uint32_t from, struct pkt *p)
 {
 	(void)g;
 	(void)from;
-	p->psn = (p->psn - UD_SENT_SLOTS) & PSN_MASK;
+	p->psn = (p->psn - rig.shared->ud_slots) & PSN_MASK;
 	return true;
 }
 
@@ -246,7 +246,7 @@ watch_first(struct rig *g, uint32_t from, struct pkt *p)
 }
 
 /*
- * Contents are kept for UD_SENT_SLOTS - UD_WINDOW_SLOTS datagrams, and whoever posts more than the latter in a window
+ * Contents are kept for the NIC's slots less UD_WINDOW_SLOTS, and whoever posts more than the latter in a window
  * waits.
  */
 static void
@@ -258,6 +258,7 @@ contents_are_kept_for_so_many(void **state)
 	rig.filter = watch_first;
 	watched = kept_for = 0;
 	rig_start(&rig);
+	rig.shared->ud_slots = UD_MIN_SLOTS;
 	open_qp(0, 1);
 	there = open_qp(1, 2000);
 	assert_int_equal(post(0, flow, there, "first", false), 0);
@@ -317,6 +318,7 @@ a_copy_expires_with_its_sender(void **state)
 	port = rig.topo.nodes[0].first_port;
 	copy = embedded_shared_create(&rig.topo, &rig.table, &err);
 	assert_non_null(copy);
+	rig.shared->ud_slots = copy->ud_slots = UD_MIN_SLOTS;
 	assert_false(embedded_datagram_made(rig.shared, port, &next));
 	assert_int_equal(ud_qp_make(host, &host->nics[0], &datagram, &one), 0);
 	rig_run(&rig, PS_PER_US);
@@ -327,7 +329,7 @@ a_copy_expires_with_its_sender(void **state)
 		if (embedded_datagram_made(rig.shared, port, &next))
 			assert_int_equal(embedded_datagram_set_made(copy, port, next), 0);
 		assert_false(embedded_datagram_made(rig.shared, port, &next));
-		assert_int_equal(is_kept, made <= UD_SENT_SLOTS - UD_WINDOW_SLOTS);
+		assert_int_equal(is_kept, made <= UD_MIN_SLOTS - UD_WINDOW_SLOTS);
 		assert_int_equal(ud_contents_of(copy, &one, rig.window.index + 1) != NULL, is_kept);
 		kept += is_kept;
 		rig_run(&rig, (window + 1) * PS_PER_US);
@@ -336,6 +338,20 @@ a_copy_expires_with_its_sender(void **state)
 	}
 	assert_in_range(kept, 10, 20);
 	embedded_shared_destroy(copy);
+}
+
+/* The fewer NICs, the more each keeps; in pieces, as the budget allows. */
+static void
+few_nics_keep_more(void **state)
+{
+	(void)state;
+	assert_int_equal(ud_slots_of(0), UD_MAX_SLOTS);
+	assert_int_equal(ud_slots_of(16), UD_MAX_SLOTS);
+	assert_in_range((uint64_t)ud_slots_of(128) * 128 * sizeof(struct ud_contents), UD_SLOTS_BYTES / 2, UD_SLOTS_BYTES);
+	assert_int_equal(ud_slots_of(128) % UD_CHUNK_SLOTS, 0);
+	assert_int_equal(ud_slots_of(16384), UD_MIN_SLOTS);
+	rig_start(&rig);
+	assert_int_equal(rig.shared->ud_slots, UD_MAX_SLOTS);
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -352,6 +368,7 @@ UNIT_TEST(ud_qp)
 		T(contents_are_kept_for_so_many),
 		T(a_window_makes_so_many),
 		T(a_copy_expires_with_its_sender),
+		T(few_nics_keep_more),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
