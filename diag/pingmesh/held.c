@@ -7,7 +7,9 @@
  * or by data on their way over the port that take longer than the timeout to drain. Where no probe ever crossed a port to
  * a host in time, a queue may be older than the first, longer than what agents remember, and of data that nobody
  * announces: if the host's own probes arrive, its link is not dead in both directions. So it is at a port between
- * switches, of whose link probes are known to have crossed the other direction.
+ * switches, of whose link probes are known to have crossed the other direction. Of probes between ToRs whose path is not
+ * known the ports are not known either: what a probe is known to have been held for, from one ToR to another, others may
+ * have been.
  */
 #include "diag/pingmesh/judge.h"
 
@@ -40,6 +42,15 @@ struct held {
 	uint32_t nany[2];
 	uint64_t until_ps; /* after its last late answer a queue is believed in for so long; UINT64_MAX: until it drains */
 	struct data *data;
+	struct between *between; /* by ToRs, each in order of time */
+	uint32_t nbetween;
+};
+
+/* A gap between two prompt probes from one ToR to another, by unknown paths. */
+struct between {
+	uint64_t key; /* as tors_of() */
+	uint64_t from_ps, to_ps;
+	uint64_t held_ps; /* until then a queue is known to have held probes from this gap or one before; 0: none did */
 };
 
 /* ---- what buffers can hold ---- */
@@ -158,6 +169,102 @@ find_crossed(const struct net *net, const struct net_probe *probe, bool lost, st
 	cross_one_way(net, probe, false, lost, by);
 	if (!net_is_one_way(probe))
 		cross_one_way(net, probe, true, lost, by);
+}
+
+/* ---- between two ToRs, by unknown paths ---- */
+
+/* A probe from one ToR to another. */
+struct crossing {
+	uint64_t key, sent_ps, held_ps; /* as net_probe's; UINT64_MAX: in time */
+};
+
+/* @return the ToRs in this direction; 0: it crosses no unknown path between two */
+static uint64_t
+tors_of(const struct net *net, const struct net_probe *probe, bool back)
+{
+	const struct net_rnic *src = &net->rnics[back ? probe->dst : probe->src];
+	const struct net_rnic *dst = &net->rnics[back ? probe->src : probe->dst];
+	uint32_t trace = net_trace_at(net, probe->tuple, back, probe->sent_ps);
+
+	if (src->tor == dst->tor || (back && net_is_one_way(probe)) ||
+	    (!net_is_sprayed(net) && trace != RUN_NONE && net->traces[trace].whole))
+		return 0;
+	return (uint64_t)(src->tor + 1) << 32 | dst->tor;
+}
+
+static uint32_t
+list_crossings(const struct net *net, struct crossing *list)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < net->nprobes; i++) {
+		const struct net_probe *probe = &net->probes[i];
+
+		for (uint32_t back = 0; back < 2; back++) {
+			uint64_t key = tors_of(net, probe, back != 0);
+			uint64_t held_ps = probe->late == NET_LATE_BY_NETWORK || back == 0 ? probe->held_ps : 0;
+
+			if (key != 0)
+				list[count++] = (struct crossing){ key, probe->sent_ps,
+								   probe->result == REC_PROBE_OK ? UINT64_MAX : held_ps };
+		}
+	}
+	return count;
+}
+
+static int
+cmp_crossing(const void *pa, const void *pb)
+{
+	const struct crossing *a = pa, *b = pb;
+
+	return a->key != b->key ? CMP(a->key, b->key) : CMP(a->sent_ps, b->sent_ps);
+}
+
+/*
+ * Queues serve in order: what was sent after a probe that was held arrived after it. The probes in time before and after
+ * it bound the time in which none returned, wherever the queue was: it may have held all of them.
+ */
+static void
+join_crossings(const struct crossing *list, uint32_t count, uint64_t timeout_ps, struct held *held)
+{
+	uint64_t prompt_ps = 0, until_ps = 0;
+	bool any = false;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct crossing *at = &list[i];
+		bool prompt = at->held_ps == UINT64_MAX, last = i + 1 == count || at[1].key != at->key;
+		uint64_t to_ps = prompt ? at->sent_ps : UINT64_MAX;
+
+		if (!prompt && at->held_ps != 0) {
+			any = true;
+			until_ps = max_u64(until_ps, at->held_ps - timeout_ps);
+		}
+		if ((prompt || last) && (any || until_ps > prompt_ps || to_ps - prompt_ps >= timeout_ps / LIMITS_LATE))
+			held->between[held->nbetween++] =
+				(struct between){ at->key, prompt_ps, to_ps, any ? max_u64(until_ps, to_ps) : until_ps };
+		any &= !prompt;
+		prompt_ps = last ? 0 : prompt ? at->sent_ps : prompt_ps;
+		until_ps = last ? 0 : until_ps;
+		any &= !last;
+	}
+}
+
+static int
+between_prepare(const struct judging *j, struct held *held)
+{
+	struct crossing *list;
+	uint32_t count = 0;
+
+	list = run_alloc(2 * (size_t)j->net.nprobes, sizeof(*list), j->err);
+	if (list != NULL)
+		count = list_crossings(&j->net, list);
+	held->between = run_alloc(count, sizeof(*held->between), j->err);
+	if (list != NULL && held->between != NULL) {
+		qsort(list, count, sizeof(*list), cmp_crossing);
+		join_crossings(list, count, j->net.config.timeout_ps, held);
+	}
+	free(list);
+	return list != NULL && held->between != NULL ? 0 : -ENOMEM;
 }
 
 /* ---- data on their way ---- */
@@ -533,6 +640,8 @@ held_prepare(struct judging *j)
 		rc = order(j, j->held);
 	if (rc == 0)
 		rc = data_prepare(j, j->held, buffer_bytes);
+	if (rc == 0)
+		rc = between_prepare(j, j->held);
 	free(places);
 	return rc;
 }
@@ -545,6 +654,7 @@ held_destroy(struct held *held)
 	free(held->gaps);
 	free(held->first);
 	free(held->any);
+	free(held->between);
 	data_destroy(held->data);
 	free(held);
 }
@@ -566,6 +676,25 @@ gap_at(const struct gap *gaps, uint32_t count, uint64_t time_ps)
 	return low != 0 && time_ps < gaps[low - 1].to_ps ? &gaps[low - 1] : NULL;
 }
 
+static bool
+is_held_between(const struct held *held, uint64_t key, uint64_t time_ps)
+{
+	uint32_t low = 0, high = held->nbetween;
+
+	while (low < high) { /* the first that begins later */
+		uint32_t middle = low + (high - low) / 2;
+		const struct between *at = &held->between[middle];
+
+		if (at->key < key || (at->key == key && at->from_ps <= time_ps))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0 || held->between[low - 1].key != key)
+		return false;
+	return time_ps < held->between[low - 1].held_ps;
+}
+
 bool
 held_may_hold(const struct judging *j, const struct net_probe *probe)
 {
@@ -575,6 +704,12 @@ held_may_hold(const struct judging *j, const struct net_probe *probe)
 
 	if (held == NULL)
 		return false;
+	for (uint32_t back = 0; back < 2 && held->nbetween != 0; back++) {
+		uint64_t key = tors_of(&j->net, probe, back != 0);
+
+		if (key != 0 && is_held_between(held, key, probe->sent_ps))
+			return true;
+	}
 	slice = slice_at(held->data, probe->sent_ps);
 	find_crossed(&j->net, probe, true, &by);
 	for (uint32_t i = 0; i < by.count; i++) {

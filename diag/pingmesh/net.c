@@ -196,9 +196,13 @@ put_late(struct net *net, const struct rec_probe *rec)
 		first.result = REC_PROBE_TIMEOUT;
 		put_probe(net, &first);
 	}
-	if (net->nprobes != 0 && net->probes[net->nprobes - 1].seq == rec->seq)
-		net->probes[net->nprobes - 1].late =
-			rec->rtt_ps > rec->prober_ps + rec->responder_ps ? NET_LATE_BY_NETWORK : NET_LATE_BY_HOSTS;
+	if (net->nprobes != 0 && net->probes[net->nprobes - 1].seq == rec->seq) {
+		struct net_probe *probe = &net->probes[net->nprobes - 1];
+		bool by_network = rec->rtt_ps > rec->prober_ps + rec->responder_ps;
+
+		probe->late = by_network ? NET_LATE_BY_NETWORK : NET_LATE_BY_HOSTS;
+		probe->held_ps = by_network && rec->rtt_ps > net->config.timeout_ps ? rec->sent_ps + rec->rtt_ps : 0;
+	}
 }
 
 static int

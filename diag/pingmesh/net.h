@@ -21,8 +21,9 @@ enum net_late { NET_NOT_LATE, NET_LATE_BY_NETWORK, NET_LATE_BY_HOSTS };
 struct net_probe {
 	uint64_t sent_ps, rtt_ps, prober_ps, responder_ps; /* rtt_ps: of a one-way probe its one-way time */
 	int64_t one_way_ps;                                /* of such a one, by the clocks of both its ends */
-	uint32_t src, dst;                                 /* indices into rnics */
-	uint32_t tuple;                                    /* index into tuples */
+	uint64_t held_ps;  /* of a timeout: it, or its ACK, arrived then or later; 0: not known to be after the timeout */
+	uint32_t src, dst; /* indices into rnics */
+	uint32_t tuple;    /* index into tuples */
 	uint32_t qpn, seq;
 	uint8_t kind, result; /* enum rec_probe_kind, enum rec_probe_result */
 	uint8_t cause;        /* enum pingmesh_cause */

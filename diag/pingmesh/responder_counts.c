@@ -3,11 +3,14 @@
  * Was a probe without ACK lost on its forward path, or were its ACKs lost on the path back? Responders report how many
  * probes of a tuple they received, and the numbers of the first and the last. Of those between, the difference from the
  * number sent was lost on the forward path. Where that is all or none of the probes without ACKs, each is marked.
- * Probes that are in no count until the responder's last report were lost on the forward path.
+ * Probes that are in no count until the responder's last report were lost on the forward path. The first and the last of
+ * a count are known to have arrived since the count before.
  */
 #include <errno.h>
 #include <stdlib.h>
 
+#include "common/minmax.h"
+#include "common/units.h"
 #include "diag/pingmesh/net.h"
 #include "diag/run/fill.h"
 
@@ -79,6 +82,36 @@ mark_counted(struct net *net, const struct sent *sent, uint32_t at, uint32_t end
 	return past;
 }
 
+/*
+ * A probe that is counted with an upload arrived after the upload before it, less what the agent was late for its own
+ * timers, and so for completions: if that is after the timeout, a queue held it.
+ */
+static void
+note_arrival(struct net *net, struct net_probe *probe, const struct rec_responder *counts)
+{
+	uint32_t at = net_first_upload(net, counts->hdr.node, counts->hdr.time_ps);
+	const struct rec_upload *with = &net->uploads[at - 1], *before = with - 1;
+	uint64_t late_ps;
+
+	if (at < 2 || net->config.software_times != 0 || with->hdr.time_ps != counts->hdr.time_ps ||
+	    before->hdr.node != counts->hdr.node || probe->result != REC_PROBE_TIMEOUT)
+		return;
+	late_ps = max_u64(with->late_us, before->late_us) * PS_PER_US;
+	if (before->hdr.time_ps > late_ps && before->hdr.time_ps - late_ps > probe->sent_ps + net->config.timeout_ps)
+		probe->held_ps = max_u64(probe->held_ps, before->hdr.time_ps - late_ps);
+}
+
+static void
+note_arrivals(struct net *net, const struct sent *sent, uint32_t at, uint32_t end, const struct rec_responder *counts)
+{
+	for (uint32_t i = at; i < end && net->probes[sent[i].probe].seq <= counts->last_seq; i++) {
+		uint32_t seq = net->probes[sent[i].probe].seq;
+
+		if (seq == counts->first_seq || seq == counts->last_seq)
+			note_arrival(net, &net->probes[sent[i].probe], counts);
+	}
+}
+
 static void
 mark_tuple(struct net *net, const struct sent *sent, uint32_t end, const struct rec_responder *counts, uint32_t ncounts)
 {
@@ -89,6 +122,8 @@ mark_tuple(struct net *net, const struct sent *sent, uint32_t end, const struct 
 		for (; counts[h].count != 0 && at < end && net->probes[sent[at].probe].seq < counts[h].first_seq; at++)
 			if (counts[h].chained && net->probes[sent[at].probe].seq > counts[h].after_seq)
 				mark(&net->probes[sent[at].probe], NET_LOST_FORTH);
+		if (counts[h].count != 0)
+			note_arrivals(net, sent, at, end, &counts[h]);
 		if (counts[h].count != 0)
 			at = mark_counted(net, sent, at, end, &counts[h]);
 	}
