@@ -37,6 +37,15 @@ child_add(struct child_args *args, const char *arg, struct err *err)
 	return 0;
 }
 
+const char *
+child_path(const char *path, char buf[PATH_MAX])
+{
+	if (path[0] != '-')
+		return path;
+	snprintf(buf, PATH_MAX, "./%s", path);
+	return buf;
+}
+
 int
 child_find(const char *program, const char *folder, char *path, size_t cap, struct err *err)
 {

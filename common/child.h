@@ -2,6 +2,7 @@
 /* The other programs of rocelab: where they are, starting them, waiting for them. */
 #pragma once
 
+#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,6 +25,8 @@ struct child_args {
 
 /* @return 0, or -E2BIG with err set */
 int child_add(struct child_args *args, const char *arg, struct err *err);
+/* Of a file or folder that a user named, as an argument: a program would take "-x" for an option. @return path, or buf */
+const char *child_path(const char *path, char buf[PATH_MAX]);
 
 /*
  * Finds a program of rocelab: beside this one, in its folder of the build tree, or where helpers are installed.

@@ -529,12 +529,8 @@ load_tree(const struct scenario_options *options, struct err *err)
 
 	for (size_t i = 0; cfg != NULL && ret == 0 && i < options->nsets; i++)
 		ret = cfg_override(cfg, options->sets[i], err);
-	if (cfg != NULL && ret == 0 && options->seed != NULL) {
-		char set[64];
-
-		snprintf(set, sizeof(set), "seed=%s", options->seed);
-		ret = cfg_override(cfg, set, err);
-	}
+	if (cfg != NULL && ret == 0 && options->seed != NULL)
+		ret = cfg_override_by(cfg, "--seed", "seed", options->seed, err);
 	if (cfg != NULL && ret == 0)
 		return cfg;
 	cfg_destroy(cfg);

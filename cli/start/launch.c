@@ -400,8 +400,9 @@ start_dpswitch(const struct launch *launch, const char *socket, struct err *err)
 int
 launch_process(const char *scenario, const char *dir, const struct child_args *pass, struct err *err)
 {
-	struct child_args args = { .argv = { "dpswitch", scenario, "--out", dir, "--processes" }, .count = 5 };
-	char path[PATH_MAX];
+	char path[PATH_MAX], named[PATH_MAX];
+	struct child_args args = { .argv = { "dpswitch", child_path(scenario, named), "--out", dir, "--processes" },
+				   .count = 5 };
 	pid_t pid;
 
 	if (child_find("dpswitch", "dpswitch", path, sizeof(path), err) < 0)
@@ -717,8 +718,9 @@ int
 one_run(const struct one_run *run, struct scenario *scenario, const struct run_dir *dir, struct launch_status *status,
 	struct err *err)
 {
+	char named[PATH_MAX];
 	struct launch launch = {
-		.scenario = run->options->path,
+		.scenario = child_path(run->options->path, named),
 		.dir = dir->path,
 		.pass = run->pass,
 		.partitions = run->partitions,

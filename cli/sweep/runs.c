@@ -64,8 +64,9 @@ add_option(struct child_args *args, const char *option, const char *value, struc
 static pid_t
 start_run(const struct sweep *sweep, const struct sweep_run *run, int cpu, struct err *err)
 {
+	char named[PATH_MAX];
 	struct child_args args = {
-		.argv = { "rocelab", "run", sweep->scenario.path, "--allow-unfinished", "--json" },
+		.argv = { "rocelab", "run", child_path(sweep->scenario.path, named), "--allow-unfinished", "--json" },
 		.count = 5,
 	};
 	char dir[PATH_MAX], seed[32], sets[SWEEP_MAX_PATHS][SWEEP_SET_BYTES];

@@ -644,17 +644,13 @@ put_values(struct cfg *cfg, const char *path, const char *text, struct err *err)
 	return rc;
 }
 
-int
-cfg_override(struct cfg *cfg, const char *assignment, struct err *err)
+/* @param place  in messages */
+static int
+override_at(struct cfg *cfg, const char *place, const char *assignment, struct err *err)
 {
-	const char *equals = strchr(assignment, '=');
-	char place[SET_FILE_BYTES], *path;
+	char *path = strndup(assignment, strcspn(assignment, "="));
 	int rc;
 
-	if (equals == NULL || equals == assignment || equals[1] == '\0')
-		return err_set(err, -EINVAL, "--set %s: write path=value, as in switch.pfc.headroom=80KB", assignment);
-	path = strndup(assignment, (size_t)(equals - assignment));
-	snprintf(place, sizeof(place), "--set %.*s", (int)(equals - assignment), assignment);
 	cfg->override_place = cfg_intern(cfg, place);
 	if (path == NULL || cfg->override_place == NULL) {
 		free(path);
@@ -667,4 +663,26 @@ cfg_override(struct cfg *cfg, const char *assignment, struct err *err)
 		rc = err_set(err, -EINVAL, "--set %s: more than %d places", assignment, CFG_MAX_PLACES);
 	free(path);
 	return rc;
+}
+
+int
+cfg_override(struct cfg *cfg, const char *assignment, struct err *err)
+{
+	const char *equals = strchr(assignment, '=');
+	char place[SET_FILE_BYTES];
+
+	if (equals == NULL || equals == assignment || equals[1] == '\0')
+		return err_set(err, -EINVAL, "--set %s: write path=value, as in switch.pfc.headroom=80KB", assignment);
+	snprintf(place, sizeof(place), "--set %.*s", (int)(equals - assignment), assignment);
+	return override_at(cfg, place, assignment, err);
+}
+
+int
+cfg_override_by(struct cfg *cfg, const char *option, const char *key, const char *value, struct err *err)
+{
+	char assignment[SET_FILE_BYTES];
+
+	if (value[0] == '\0' || snprintf(assignment, sizeof(assignment), "%s=%s", key, value) >= (int)sizeof(assignment))
+		return err_set(err, -EINVAL, "%s: found \"%.40s\", which no %s can be", option, value, key);
+	return override_at(cfg, option, assignment, err);
 }

@@ -119,6 +119,8 @@ FILE *cfg_open_file(const char *path);
  * @return 0, -EINVAL or -ENOMEM
  */
 int cfg_override(struct cfg *cfg, const char *assignment, struct err *err);
+/* The same of one key, by an option of its own ("--seed"), which messages name as the value's place. */
+int cfg_override_by(struct cfg *cfg, const char *option, const char *key, const char *value, struct err *err);
 
 /*
  * A tree of its own, which may be overridden.

@@ -405,6 +405,12 @@ def names_of_folders():
         (folder / name).write_text((SCENARIOS / "clean-ring.cfg").read_text())
         command(ROCELAB, "run", name, cwd=folder)
         check((folder / "out" / out / "verdict.json").exists() and not (folder / "verdict.json").exists(), f"{name}: out/{out}")
+    # a name behind "--" is no option, neither of rocelab nor of the programs that it starts
+    (folder / "-.cfg").write_text((SCENARIOS / "clean-ring.cfg").read_text())
+    command(ROCELAB, "run", "--out", "dash", "--", "-.cfg", cwd=folder)
+    check((folder / "dash" / "verdict.json").exists(), "-.cfg: a verdict")
+    command(ROCELAB, "sweep", "--seeds", "1", "--out", "swept", "--", "-.cfg", cwd=folder)
+    check((folder / "swept" / "sweep.csv").exists(), "-.cfg: a sweep")
 
 
 no_regular_files()
