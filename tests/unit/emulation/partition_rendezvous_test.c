@@ -19,6 +19,7 @@
 
 #include <cmocka.h>
 
+#include "common/array.h"
 #include "common/clock.h"
 #include "emulation/partition/rendezvous.h"
 #include "tests/unit/unit.h"
@@ -69,7 +70,7 @@ no_descriptor_for_another_partition_is_reported(void **state)
 	struct rlimit before, few;
 	struct err err = { 0 };
 	uint64_t begin_ns;
-	int next, ret;
+	int free_fds[2], ret; /* the listener's, and its lock's */
 	pid_t pids[PARTITION_MAX], pid;
 
 	(void)state;
@@ -77,11 +78,14 @@ no_descriptor_for_another_partition_is_reported(void **state)
 	snprintf(path, sizeof(path), "%s/partition-0", dir);
 	pid = visitor(path);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
-	next = dup(STDERR_FILENO);
-	assert_true(next >= 0);
-	close(next);
+	for (size_t i = 0; i < ARRAY_LEN(free_fds); i++) { /* others may be open between them */
+		free_fds[i] = dup(STDERR_FILENO);
+		assert_true(free_fds[i] >= 0);
+	}
 	few = before;
-	few.rlim_cur = (rlim_t)next + 2; /* the listener's, and its lock's */
+	few.rlim_cur = (rlim_t)free_fds[ARRAY_LEN(free_fds) - 1] + 1;
+	for (size_t i = 0; i < ARRAY_LEN(free_fds); i++)
+		close(free_fds[i]);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
 	begin_ns = clock_now_ns();
 	ret = transport_stream.rendezvous(&rendezvous, channels, pids, &err);
