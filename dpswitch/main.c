@@ -202,22 +202,25 @@ static const struct argp argp = {
 	       "starts this and an analyzer.",
 };
 
+/* @return exit code. A folder that takes no file is reported before anything is measured */
 static int
-calibration(const char *dir, struct err *err)
+calibration(const struct options *options, struct err *err)
 {
+	const struct lcore_config lcore = { .lcores = 1, .eal = options->run.eal };
 	struct outfile out;
-	double ns;
+	double ns = -1;
+	int ret = lcore_init(&lcore, err);
 
-	if (lcore_init(&(struct lcore_config){ .lcores = 1 }, err) < 0)
+	if (ret < 0)
 		return EXIT_FAILED;
-	ns = calibration_macswap_ns(CALIBRATION_HOPS, err);
+	ret = outfile_open(&out, options->calibration, "calibration.json", err);
+	if (ret == 0)
+		ns = calibration_macswap_ns(CALIBRATION_HOPS, err);
 	lcore_fini();
-	if (ns < 0)
-		return EXIT_FAILED;
-	if (outfile_open(&out, dir, "calibration.json", err) < 0)
+	if (ret < 0)
 		return EXIT_FAILED;
 	fprintf(out.file, "{ \"macswap_ns\": %.3f }\n", ns);
-	return outfile_close(&out, 0, err) == 0 ? EXIT_DONE : EXIT_FAILED;
+	return outfile_close(&out, ns < 0 ? -EIO : 0, err) == 0 ? EXIT_DONE : EXIT_FAILED;
 }
 
 /* @return exit code: EXIT_FAILED where the port cannot be opened */
@@ -324,7 +327,7 @@ main(int argc, char **argv)
 	if (args_parse(&argp, argc, argv, 0, &options) != 0)
 		return EXIT_USAGE;
 	if (options.calibration != NULL || options.try_port != NULL) {
-		ret = options.try_port != NULL ? try_port(&options, &err) : calibration(options.calibration, &err);
+		ret = options.try_port != NULL ? try_port(&options, &err) : calibration(&options, &err);
 		if (err.text[0] != '\0')
 			log_error("%s", err.text);
 		return ret;

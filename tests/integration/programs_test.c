@@ -96,7 +96,8 @@ make(void **state)
 	put("ring.cfg", ring);
 	put("pairs.cfg", pairs);
 	put("token", "secret\n");
-	for (const char *const *name = (const char *const[]){ "run", "piped", "tried", NULL }; *name != NULL; name++) {
+	for (const char *const *name = (const char *const[]){ "run", "piped", "tried", "shared", NULL }; *name != NULL;
+	     name++) {
 		snprintf(path, sizeof(path), "%s/%s", dir, *name);
 		if (mkdir(path, 0700) != 0)
 			return -1;
@@ -114,18 +115,28 @@ clear(void **state)
 	return system(line);
 }
 
-/* @param words  of a shell, after the program; output to DIR/out and DIR/err. @return exit code */
+/*
+ * @param before  of a shell, in front of the program: assignments, or another one that starts it
+ * @param words   of a shell, after the program; output to DIR/out and DIR/err
+ * @return exit code
+ */
 static int
-run(const char *program, const char *words)
+run_by(const char *before, const char *program, const char *words)
 {
-	char line[4096];
+	char line[8192];
 	int status;
 
-	snprintf(line, sizeof(line), "cd %s && timeout %d '%s/%s' %s >out 2>err </dev/null", dir, LIMIT_S,
+	snprintf(line, sizeof(line), "cd %s && %s timeout %d '%s/%s' %s >out 2>err </dev/null", dir, before, LIMIT_S,
 		 getenv("ROCELAB_BUILD"), program, words);
 	status = system(line);
 	assert_true(WIFEXITED(status));
 	return WEXITSTATUS(status);
+}
+
+static int
+run(const char *program, const char *words)
+{
+	return run_by("", program, words);
 }
 
 struct call {
@@ -168,12 +179,20 @@ dpswitch_refuses(void **state)
 		{ "--analyzer nowhere --out run ring.cfg", 3, "no analyzer there" },
 		{ "--diagnoser ./nowhere --out run ring.cfg", 2, "./nowhere" },
 		{ "--out absent ring.cfg", 1, "absent" },
-		{ "--seed x ring.cfg", 2, "seed: found \"x\"; an integer would be right" },
+		{ "--seed x ring.cfg", 2, "--seed:1: seed: found \"x\"; an integer would be right" },
+		{ "--seed '' ring.cfg", 2, "--seed: found \"\", which no seed can be" },
 		{ "--set seed=x ring.cfg", 2, "seed" },
 		{ "--eal --no-such --out run ring.cfg", 2, "DPDK's EAL does not start with" },
 		{ "--eal \"$(printf ' -v%.0s' $(seq 70))\" --out run ring.cfg", 2, "--eal: more than 64 words" },
 		{ "--eal \"$(printf '%01100d' 0)\" --out run ring.cfg", 2, "or 1024 characters" },
+		{ "--partition 0/2 --partitions-at ./a,./b ring.cfg", 2, "real" },
+		{ "$(printf ' --diagnoser ./p%.0s' $(seq 9)) --out run ring.cfg", 2, "diagnoser" },
+		{ "--processes --status absent/status --out run ring.cfg", 2, "none of an MPI job" },
+		{ "--processes --status $(printf '%05000d' 0) --out run ring.cfg", 2, "none of an MPI job" },
 		{ "--try-port nowhere --out tried", 1, "" },
+		{ "--calibration absent", 1, "absent/" },
+		{ "--calibration tried --eal --no-such", 1, "DPDK's EAL does not start with 64 MB and --no-such" },
+		{ "--calibration tried --eal '-m 2 --no-huge'", 1, "for the calibration" },
 		{ "--try-port net_null0 --out absent", 1, "absent/" },
 	};
 
@@ -181,6 +200,20 @@ dpswitch_refuses(void **state)
 	call_all("dpswitch/dpswitch", calls, ARRAY_LEN(calls));
 	assert_string_not_equal(text_of("status"), ""); /* its number, and its end */
 	assert_non_null(strstr(text_of("status"), "\n2\n"));
+	assert_false(is_there("tried/calibration.json"));
+}
+
+/* A misspelt level is refused by each program, before it does anything. */
+static void
+log_levels_are_known(void **state)
+{
+	static const char *const programs[] = { "dpswitch/dpswitch", "dpswitch/dpswitch-forward", "diag/analyzer" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(programs); i++) {
+		assert_int_equal(run_by("ROCELAB_LOG=loud", programs[i], "--out run ring.cfg"), 2);
+		assert_non_null(strstr(text_of("err"), "ROCELAB_LOG=loud: error, warning, info or debug would be right"));
+	}
 }
 
 static void
@@ -191,6 +224,54 @@ a_port_is_tried(void **state)
 	assert_non_null(strstr(text_of("tried/port.txt"), "\"nowhere\""));
 	assert_int_equal(run("dpswitch/dpswitch", "--try-port net_null0 --eal '--vdev net_null0' --out tried"), 0);
 	assert_string_equal(text_of("tried/port.txt"), "");
+	assert_int_equal(run("dpswitch/dpswitch", "--try-port net_null0 --eal --no-such --out tried"), 1);
+	assert_non_null(strstr(text_of("tried/port.txt"), "DPDK's EAL does not start with"));
+}
+
+static void
+a_hop_is_calibrated(void **state)
+{
+	double ns = 0;
+
+	(void)state;
+	assert_int_equal(run("dpswitch/dpswitch", "--calibration tried"), 0);
+	assert_int_equal(sscanf(text_of("tried/calibration.json"), "{ \"macswap_ns\": %lf }", &ns), 1);
+	assert_true(ns > 0.1);
+}
+
+/* What the kernel says of hugepages is replaced, in a mount namespace of the program's own. */
+#define FREE_HUGEPAGES "unshare --map-root-user --mount sh -c 'mount -t tmpfs none /sys/kernel/mm && %s && exec \"$@\"' sh"
+
+/*
+ * Hugepages were counted as free, and EAL gets none: another program was faster. The run goes on without, and so does one
+ * on a kernel that has none, or keeps their number to itself.
+ */
+static void
+hugepages_may_be_gone(void **state)
+{
+	static const char *const kernels[] = {
+		"true",
+		"mkdir -p /sys/kernel/mm/hugepages/hugepages-2048kB /sys/kernel/mm/hugepages/none",
+		"mkdir -p /sys/kernel/mm/hugepages/hugepages-2048kB && echo x "
+		">/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages",
+		"mkdir -p /sys/kernel/mm/hugepages/hugepages-2048kB && echo 4096 "
+		">/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages",
+	};
+
+	(void)state;
+	if (system("unshare --map-root-user --mount mount -t tmpfs none /sys/kernel/mm 2>/dev/null") != 0)
+		skip();
+	for (size_t i = 0; i < ARRAY_LEN(kernels); i++) {
+		char before[1024];
+		bool without = i == ARRAY_LEN(kernels) - 1;
+
+		snprintf(before, sizeof(before), FREE_HUGEPAGES, kernels[i]);
+		if (run_by(before, "dpswitch/dpswitch", "--seed 7 --out run ring.cfg") != 0)
+			fail_msg("%s: %s", kernels[i], text_of("err"));
+		if ((strstr(text_of("err"), "does not start with hugepages: without them") != NULL) != without)
+			fail_msg("%s: %s", kernels[i], text_of("err"));
+		assert_non_null(strstr(text_of("run/run.json"), "\"seed\": 7")); /* the same command line */
+	}
 }
 
 /* An lcore polls a CPU alone: more lcores than CPUs are refused, with the number that there is. */
@@ -328,6 +409,7 @@ forward_refuses(void **state)
 		{ "", 2, "which scenario?" },
 		{ "--frame-bytes 1 pairs.cfg", 2, "--frame-bytes 1" },
 		{ "--seconds 0 pairs.cfg", 2, "--seconds 0: give a number above 0" },
+		{ "--seconds 1000 pairs.cfg", 2, "--seconds 1000: give a number above 0" },
 		{ "--seconds 1x pairs.cfg", 2, "--seconds 1x" },
 		{ "--round wheel pairs.cfg", 2, "--round wheel: ring, memif, vhost and af_packet are there" },
 		{ "--lcores 0 pairs.cfg", 2, "--lcores 0" },
@@ -340,6 +422,8 @@ forward_refuses(void **state)
 	assert_int_equal(
 		run("dpswitch/dpswitch-forward", "--round ring --seconds 0.01 --frame-bytes 256 --out run pairs.cfg"), 0);
 	assert_true(is_there("run/forward.json"));
+	assert_int_equal(run("dpswitch/dpswitch-forward", "--paced --seconds 0.01 --out run pairs.cfg"), 0);
+	assert_non_null(strstr(text_of("run/forward.json"), "\"late"));
 }
 
 /* A connection of DPDK's telemetry, whose replies are one packet each. */
@@ -389,27 +473,58 @@ await(int fd, const char *command, const char *text)
 	}
 }
 
+/* A run in real time with DPDK's telemetry, and a connection to it. */
+struct served {
+	pid_t pid;
+	int fd;
+};
+
+static struct served
+serve(const char *scenario)
+{
+	struct served run;
+	char program[1024], socket_path[100];
+
+	snprintf(program, sizeof(program), "%s/dpswitch/dpswitch", getenv("ROCELAB_BUILD"));
+	snprintf(socket_path, sizeof(socket_path), "%s/dpdk/rte/dpdk_telemetry.v2", dir);
+	run.pid = fork();
+	assert_true(run.pid >= 0);
+	if (run.pid == 0) {
+		setenv("RUNTIME_DIRECTORY", dir, 1);
+		if (chdir(dir) == 0)
+			execl(program, program, "--eal", "--telemetry", "--quiet", "--out", "run", scenario, NULL);
+		_exit(127);
+	}
+	run.fd = greet(socket_path);
+	return run;
+}
+
+static void
+end(const struct served *run)
+{
+	int status;
+
+	close(run->fd);
+	assert_int_equal(kill(run->pid, SIGTERM), 0);
+	assert_int_equal(waitpid(run->pid, &status, 0), run->pid);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 130);
+	assert_non_null(strstr(text_of("run/run.json"), "\"interrupt\""));
+}
+
 static void
 telemetry_answers(void **state)
 {
-	static const char *const bad[] = { "/rocelab/port",    "/rocelab/port,99", "/rocelab/port,x",
-					   "/rocelab/port,-1", "/rocelab/pfc,1x",  "/rocelab/ports,99999999999999999999" };
-	char program[1024], socket_path[100];
-	int fd, status;
-	pid_t pid;
+	static const char *const bad[] = { "/rocelab/port",
+					   "/rocelab/port,99",
+					   "/rocelab/port,x",
+					   "/rocelab/port,4294967296",
+					   "/rocelab/port,-1",
+					   "/rocelab/pfc,1x",
+					   "/rocelab/ports,99999999999999999999" };
+	struct served run = serve("incast.cfg");
+	int fd = run.fd;
 
 	(void)state;
-	snprintf(program, sizeof(program), "%s/dpswitch/dpswitch", getenv("ROCELAB_BUILD"));
-	snprintf(socket_path, sizeof(socket_path), "%s/dpdk/rte/dpdk_telemetry.v2", dir);
-	pid = fork();
-	assert_true(pid >= 0);
-	if (pid == 0) {
-		setenv("RUNTIME_DIRECTORY", dir, 1);
-		if (chdir(dir) == 0)
-			execl(program, program, "--eal", "--telemetry", "--quiet", "--out", "run", "incast.cfg", NULL);
-		_exit(127);
-	}
-	fd = greet(socket_path);
 	await(fd, "/rocelab/ports", "\"l0:1\"");
 	assert_non_null(strstr(ask(fd, "/rocelab/ports"), "\"s1:2\""));
 	assert_null(strstr(ask(fd, "/rocelab/ports,1"), "\"l0:1\""));
@@ -423,21 +538,53 @@ telemetry_answers(void **state)
 	await(fd, "/rocelab/pfc", "PFC_3_TX_PKTS");
 	assert_non_null(strstr(ask(fd, "/rocelab/ecmp"), "\"destinations\":2"));
 	assert_null(strstr(ask(fd, "/rocelab/ecmp,9"), "\"destinations\""));
-	close(fd);
-	assert_int_equal(kill(pid, SIGTERM), 0);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 130);
-	assert_non_null(strstr(text_of("run/run.json"), "\"interrupt\""));
+	end(&run);
+}
+
+/* @return how often a text is in another one */
+static unsigned
+count(const char *text, const char *of)
+{
+	unsigned times = 0;
+
+	for (; (text = strstr(text, of)) != NULL; text += strlen(of))
+		times++;
+	return times;
+}
+
+/* Processes that mpirun has started: one fabric, whose first process alone reports and has the run's own folder. */
+static void
+processes_are_one_run(void **state)
+{
+	static const char job[] =
+		"env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --quiet --oversubscribe "
+		"--bind-to none --enable-recovery -np 2";
+
+	(void)state;
+	if (system("command -v mpirun >/dev/null") != 0)
+		skip();
+	if (run_by(job, "dpswitch/dpswitch", "--processes --status job --out shared ring.cfg") == 2 &&
+	    strstr(text_of("err"), "Open MPI") != NULL)
+		skip(); /* built without it */
+	assert_non_null(strstr(text_of("shared/run.json"), "\"complete\""));
+	assert_non_null(strstr(text_of("job"), "\n0\n"));
+	assert_true(is_there("shared/partitions/1/run.json"));
+	assert_false(is_there("job.failed"));
+	(void)run_by(job, "dpswitch/dpswitch", "--processes --status job --out shared nowhere.cfg"); /* mpirun's code */
+	assert_int_equal(count(text_of("err"), "dpswitch: nowhere.cfg"), 1);
+	assert_non_null(strstr(text_of("job"), "\n2\n"));
 }
 
 UNIT_TEST(programs)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(dpswitch_refuses),       cmocka_unit_test(a_port_is_tried),
-		cmocka_unit_test(lcores_have_a_cpu_each), cmocka_unit_test(a_run_leaves_its_files),
-		cmocka_unit_test(analyzer_refuses),       cmocka_unit_test(analyzer_reports),
-		cmocka_unit_test(analyzer_listens),       cmocka_unit_test(forward_refuses),
-		cmocka_unit_test(telemetry_answers),
+		cmocka_unit_test(dpswitch_refuses),       cmocka_unit_test(log_levels_are_known),
+		cmocka_unit_test(a_port_is_tried),        cmocka_unit_test(a_hop_is_calibrated),
+		cmocka_unit_test(lcores_have_a_cpu_each), cmocka_unit_test(hugepages_may_be_gone),
+		cmocka_unit_test(a_run_leaves_its_files), cmocka_unit_test(analyzer_refuses),
+		cmocka_unit_test(analyzer_reports),       cmocka_unit_test(analyzer_listens),
+		cmocka_unit_test(forward_refuses),        cmocka_unit_test(telemetry_answers),
+		cmocka_unit_test(processes_are_one_run),
 	};
 
 	return cmocka_run_group_tests(tests, make, clear);
