@@ -69,11 +69,11 @@ limits = { virtual_time = "2ms"; };
 # process.
 BUSY_AGENTS = """
 topology = { kind = "rail"; hosts = 8; nics = 2; hosts_per_group = 4; spines = 2; rate = "100Gbps"; delay = "1us"; };
-pingmesh = { enabled = true; time_factor = 0.0001; duration = "8ms"; };
+pingmesh = { enabled = true; time_factor = 0.00002; duration = "12ms"; };
 partitions = ( { names = [ "g0r0", "h0", "h1", "h2", "h3" ]; },
                { names = [ "g0r1", "s0", "s1", "g1r0", "g1r1", "h4", "h5", "h6", "h7" ]; } );
-faults = ( { kind = "delay"; port = "g0r0:5"; extra = "900us"; start = "1ms"; duration = "4ms"; },
-           { kind = "delay"; port = "g1r0:6"; extra = "900us"; start = "1ms"; duration = "4ms"; } );
+faults = ( { kind = "delay"; port = "g0r0:5"; extra = "6500us"; start = "1ms"; duration = "4ms"; },
+           { kind = "delay"; port = "g1r0:6"; extra = "6500us"; start = "1ms"; duration = "4ms"; } );
 """
 # Operators that each process has, and that devices of all answer: a tracer whose first hop leaves report, beside agents.
 TRACED = """
