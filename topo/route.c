@@ -714,7 +714,8 @@ route_flow_path(const struct routing *routing, const struct flow *flow, bool rev
 		const struct topo_port *port;
 		int rc;
 
-		if (node == dst)
+		/* A flow between two NICs of a host leaves it first. */
+		if (path->hops != 0 && node == dst)
 			return 0;
 		/* Only the sender is a host: a packet that reaches another has no path on. */
 		if (path->hops != 0 && routing->topo->nodes[node].kind == TOPO_HOST)

@@ -571,8 +571,8 @@ struct estimate {
 	int rc; /* -ENOMEM: a kind had no room */
 };
 
-static int find_paths(struct plan *plan, const struct plan_network *network, uint32_t flow, struct paths *paths,
-		      struct err *err);
+static int find_paths(struct plan *plan, const struct plan_network *network, uint32_t flow, const struct cfg_where *where,
+		      struct paths *paths, struct err *err);
 static void judge_rtt(struct plan *plan, uint64_t rtt_ps);
 static int estimate_connection(struct plan *plan, const struct plan_network *network, uint32_t flow, struct err *err);
 static int estimate_collective(struct plan *plan, const struct plan_network *network, struct plan_collective *c,
@@ -591,7 +591,7 @@ plan_estimate(struct plan *plan, const struct plan_network *network, struct err 
 		struct plan_background *bg = &plan->backgrounds[i];
 		struct paths paths;
 
-		rc = find_paths(plan, network, bg->flow, &paths, err);
+		rc = find_paths(plan, network, bg->flow, &bg->where, &paths, err);
 		if (rc == 0)
 			bg->ideal_ps = expect_ideal_ps(topo, &network->frames, &paths.forward, bg->bytes,
 						       plan->of[bg->flow].base_rtt_ps);
@@ -617,8 +617,9 @@ judge_rtt(struct plan *plan, uint64_t rtt_ps)
 static int
 estimate_connection(struct plan *plan, const struct plan_network *network, uint32_t flow, struct err *err)
 {
+	static const struct cfg_where nowhere; /* a generator's */
 	struct paths paths;
-	int rc = find_paths(plan, network, flow, &paths, err);
+	int rc = find_paths(plan, network, flow, &nowhere, &paths, err);
 
 	if (rc == 0)
 		judge_rtt(plan, plan->of[flow].base_rtt_ps);
@@ -629,7 +630,8 @@ estimate_connection(struct plan *plan, const struct plan_network *network, uint3
 }
 
 static int
-find_paths(struct plan *plan, const struct plan_network *network, uint32_t flow, struct paths *paths, struct err *err)
+find_paths(struct plan *plan, const struct plan_network *network, uint32_t flow, const struct cfg_where *where,
+	   struct paths *paths, struct err *err)
 {
 	const struct topo *topo = network->routing->topo;
 	const struct flow *f = &plan->flows.flows[flow];
@@ -638,9 +640,10 @@ find_paths(struct plan *plan, const struct plan_network *network, uint32_t flow,
 	if (rc == 0)
 		rc = route_flow_path(network->routing, f, true, &paths->reverse);
 	if (rc != 0)
-		return err_set(err, rc, "flow %s->%s/%u>%u has no path: %s", topo->nodes[f->src_node].name,
-			       topo->nodes[f->dst_node].name, f->sport, f->dport,
-			       rc == -ELOOP ? "it loops" : "the hosts are not connected");
+		return cfg_fail(where, NULL, err, "flow %s:%u->%s:%u/%u>%u has no path: %s", topo->nodes[f->src_node].name,
+				f->src_nic + 1u, topo->nodes[f->dst_node].name, f->dst_nic + 1u, f->sport, f->dport,
+				rc == -ELOOP ? "it loops"
+					     : "the hosts' ports are not connected; ports of one network would be right");
 	plan->of[flow].base_rtt_ps =
 		route_rtt_ps(topo, &paths->forward, &paths->reverse, network->frames.frame_bytes, network->frames.ack_bytes,
 			     network->pipeline_ps, network->frames.quantum_ps);
@@ -658,7 +661,7 @@ find_all_paths(struct estimate *e, struct err *err)
 	c->least_rtt_ps = c->nflows != 0 ? UINT64_MAX : 0;
 	c->most_rtt_ps = 0;
 	for (uint32_t i = 0; i < c->nflows; i++) {
-		int rc = find_paths(e->plan, e->network, c->first_flow + i, &e->paths[i], err);
+		int rc = find_paths(e->plan, e->network, c->first_flow + i, &c->where, &e->paths[i], err);
 		uint64_t rtt_ps = e->plan->of[c->first_flow + i].base_rtt_ps;
 
 		if (rc != 0)

@@ -252,7 +252,7 @@ check_flows(const struct topo *topo, const struct flow_table *flows, struct err 
 	for (uint32_t i = 0; i < flows->count; i++) {
 		const struct flow *f = &flows->flows[i];
 
-		bool crosses = f->kind == FLOW_PROBE && f->src_nic != f->dst_nic; /* from one of a host's NICs to another */
+		bool crosses = f->src_nic != f->dst_nic; /* from one of a host's NICs to another */
 
 		if (f->src_node >= topo->nnodes || f->dst_node >= topo->nnodes || (f->src_node == f->dst_node && !crosses))
 			return err_set(err, -EINVAL, "flow %u: from node %u to node %u: needs two different hosts", i,

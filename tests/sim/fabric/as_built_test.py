@@ -136,6 +136,24 @@ collectives = ( { op = "allreduce"; algorithm = "ring"; bytes = "8MB"; channels 
     refused('collectives = ( { op = "allreduce"; bytes = "8MB"; channels = 2; all_nics = true; } );', "all_nics", "hosts with several NICs")
 
 
+def ranks_of_one_host():
+    """A rank a NIC: neighbours in the ring are at two NICs of one host, whose data crosses the spine as any other does."""
+    text = """topology = { kind = "rail"; hosts = 2; nics = 2; hosts_per_group = 2; spines = %u; rate = "100Gbps"; delay = "1us"; };
+jobs = ( { name = "j"; placement = { nics = 2; }; collectives = ( { op = "allreduce"; bytes = "1MB"; payload = "real"; %s } ); } );
+flows = ( { src = "h1:2"; dst = "h1:1"; sport = 20001; bytes = "100KB"; } );
+"""
+    for more in ("", "channels = 2; all_nics = true;"):
+        path = scenario_file(text % (1, more))
+        one, two = dpswitch(path), dpswitch(path, "--lcores", "2")
+        check(one.wrong() == ["0"] and one.run["end_reason"] == "complete" and not any(one.run["drops"].values()),
+              f"ranks at all NICs {more}: every element is right", one.run)
+        check(one.run["digest"] == two.run["digest"], "one digest on two lcores")
+    check(next(row for row in rows(one) if row["sport"] == "20001")["acked_bytes"] == "100000", "and a flow between a host's NICs arrives", rows(one))
+    for traffic in (text % (0, ""), text.split("jobs")[0] % 0 + FLOW.replace('"a"', '"h0:1"').replace('"b"', '"h1:2"') % "bytes = 1000;"):
+        done = command(ROCELAB, "topo", "check", scenario_file(traffic), expect=2)
+        check("test.cfg:2: " in done.stderr and "the hosts' ports are not connected" in done.stderr, "rails that nothing connects", done.stderr)
+
+
 def bursts_of_errors():
     """As many frames are damaged, in fewer places: a burst leaves one gap in what a receiver expects."""
     damaged, gaps = zip(*((run.run["drops"]["corrupt"], store(run, "SELECT sum(packet_seq_err) FROM qps")[0][0]) for run in (
@@ -151,4 +169,5 @@ single_ones()
 cnps_have_their_class()
 random_incasts()
 channels_over_nics()
+ranks_of_one_host()
 bursts_of_errors()

@@ -116,6 +116,9 @@ test_nics(void **state)
 	assert_path(&routing, &flow, true, "h3:2 g1r1:3 s0:2 g0r1:1");
 	flow = flow_between(topo, "h0", 0, "h1", 1, 7);
 	assert_path(&routing, &flow, false, "h0:1 g0r0:3 s0:2 g0r1:2");
+	flow = flow_between(topo, "h0", 0, "h0", 1, 7);
+	assert_path(&routing, &flow, false, "h0:1 g0r0:3 s0:2 g0r1:1"); /* between the NICs of one host */
+	assert_path(&routing, &flow, true, "h0:2 g0r1:3 s0:1 g0r0:1");
 	route_table_destroy(table);
 	topo_destroy(topo);
 	cfg_destroy(cfg);
