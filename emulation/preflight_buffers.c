@@ -641,14 +641,14 @@ preflight_headroom(struct preflight *c)
 		const struct sw *sw = c->switches[topo->ports[p].node];
 		const struct switch_pfc_params *pfc = &switch_settings_at(&c->sc->switches, topo, p)->pfc;
 		uint64_t row, needed;
-		struct err err = { "" };
 
 		/* One size of all cables is checked as the switches are made. */
 		if (sw == NULL || sw->account.pools != NULL || !pfc->enabled || pfc->headroom_bytes != 0)
 			continue;
 		needed = account_headroom_needed(sw, topo->ports[p].index);
 		most_needed = max_u64(most_needed, needed);
-		if (switch_headroom_row(pfc, &topo->ports[p], &row, &index, &err) < 0 || row == 0 || row >= needed)
+		switch_headroom_row(pfc, &topo->ports[p], &row, &index);
+		if (row == 0 || row >= needed)
 			continue;
 		profiles |= !remedy_row(&rows_of, pfc, index, needed);
 		if (count++ == 0 || needed - row > worst_needed - worst_row) {

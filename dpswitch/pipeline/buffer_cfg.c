@@ -173,6 +173,33 @@ put_profiles(struct switch_buffers *buffers, const struct buffer_profile_params 
 	return 0;
 }
 
+/* What a profile says that does nothing in its pool. */
+static int
+check_profile(const struct buffer_profile_params *profile, const struct buffer_pool_params *pool, struct err *err)
+{
+	const char *of_groups = profile->xoff_bytes != 0         ? "xoff"
+				: profile->xon_bytes != 0        ? "xon"
+				: profile->xon_offset_bytes != 0 ? "xon_offset"
+								 : NULL;
+	int mode = profile->mode != BUFFER_MODE_INHERIT ? profile->mode : pool->mode;
+	const char *of = profile->mode != BUFFER_MODE_INHERIT ? "the profile" : "its pool";
+
+	if (pool->egress && of_groups != NULL)
+		return cfg_fail(&profile->where, of_groups, err,
+				"PFC is of ingress, and pool \"%s\" is of egress: leave it out", profile->pool_name);
+	if (mode == PFC_STATIC && profile->dynamic_th != 0)
+		return cfg_fail(
+			&profile->where, "dynamic_th", err,
+			"found %lld, and %s has mode = \"static\": static_th, or mode = \"dynamic\", would be right",
+			(long long)profile->dynamic_th, of);
+	if (mode == PFC_DYNAMIC && profile->static_th_bytes != 0)
+		return cfg_fail(
+			&profile->where, "static_th", err,
+			"found %llu B, and %s has mode = \"dynamic\": dynamic_th, or mode = \"static\", would be right",
+			(unsigned long long)profile->static_th_bytes, of);
+	return 0;
+}
+
 static int
 find_pools(struct switch_buffers *buffers, struct err *err)
 {
@@ -186,6 +213,8 @@ find_pools(struct switch_buffers *buffers, struct err *err)
 			return cfg_fail(&profile->where, "pool", err, "\"%s\" is no buffer_pool of this switch",
 					profile->pool_name);
 		profile->pool = at;
+		if (check_profile(profile, &buffers->pools[at], err) < 0)
+			return -EINVAL;
 	}
 	return 0;
 }

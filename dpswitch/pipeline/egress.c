@@ -10,21 +10,12 @@
 static int
 setup_weights(const struct switch_config *config, const struct switch_params *params, struct dwrr *dwrr, struct err *err)
 {
-	for (uint32_t c = 0; c < DWRR_CLASSES; c++)
-		dwrr->quantum_bytes[c] = config->mtu_bytes;
-	for (size_t i = 0; i < params->weights.count; i++) {
-		const char *text = params->weights.items[i];
-		uint64_t prio, weight;
-		const char *colon = number_scan(text, &prio);
+	uint8_t weight_of[SWITCH_CLASSES];
+	int ret = switch_weights(params, weight_of, err);
 
-		if (colon == NULL || *colon != ':' || !number_parse(colon + 1, 1, 64, &weight) || prio < 1 || prio > 7)
-			return err_set(err, -EINVAL,
-				       "%s:%d: switch.weights: \"%s\": write \"class:weight\", class 1 to 7, weight 1 to "
-				       "64, as in \"3:2\"",
-				       params->where.file, params->where.line, text);
-		dwrr->quantum_bytes[prio] = (uint32_t)weight * config->mtu_bytes;
-	}
-	return 0;
+	for (uint32_t c = 0; ret == 0 && c < DWRR_CLASSES; c++)
+		dwrr->quantum_bytes[c] = weight_of[c] * config->mtu_bytes;
+	return ret;
 }
 
 /* Of a frame beside its IP packet: Ethernet header, 802.1Q tag, FCS, preamble and gap. */

@@ -136,7 +136,7 @@ size_groups(struct sw *sw, uint16_t port, uint64_t *bytes, struct err *err)
 		if (!account_is_charged(&sw->account, prio))
 			continue;
 		if (row == NULL && (lossless >> prio & 1) != 0)
-			return cfg_fail(&settings->pfc.where, "priorities", err,
+			return cfg_fail(&settings->buffers->pools[0].where, NULL, err,
 					"class %u has PFC at %s and no row in buffer_pg: --set 'switch.buffer_pg.[0]=\"%u "
 					"PROFILE\"' gives it one",
 					prio,

@@ -243,17 +243,19 @@ load_ports(struct switch_setup *setup, const struct cfg *cfg, const struct topo 
 	return ret;
 }
 
-/* What classes all settings serve. */
+/* Lists of words that are rows. */
 static int
-load_maps(struct switch_setup *setup, struct err *err)
+load_rows(struct switch_setup *setup, struct switch_settings *settings, struct err *err)
 {
-	int ret = switch_class_map(&setup->all.params, setup->all.class_of, err);
+	const struct cfg_strings *of_all = &setup->all.pfc.headrooms;
+	uint8_t weight_of[SWITCH_CLASSES];
+	int ret = switch_class_map(&settings->params, settings->class_of, err);
 
-	setup->maps_classes = setup->all.params.class_map.count != 0;
-	for (uint32_t i = 0; ret == 0 && i < setup->nown; i++) {
-		ret = switch_class_map(&setup->own[i]->params, setup->own[i]->class_of, err);
-		setup->maps_classes |= setup->own[i]->params.class_map.count != 0;
-	}
+	setup->maps_classes |= settings->params.class_map.count != 0;
+	if (ret == 0)
+		ret = switch_weights(&settings->params, weight_of, err);
+	if (ret == 0 && (settings == &setup->all || settings->pfc.headrooms.items != of_all->items))
+		ret = switch_headroom_rows(&settings->pfc, err);
 	return ret;
 }
 
@@ -270,7 +272,10 @@ switch_setup_load(struct switch_setup *setup, const struct cfg *cfg, const struc
 	ret = ret == 0 ? bind_rows(&setup->all, cfg, NULL, &switch_pg_cfg, &switch_queue_cfg, err) : ret;
 	ret = ret == 0 ? load_switches(setup, cfg, topo, err) : ret;
 	ret = ret == 0 ? load_ports(setup, cfg, topo, err) : ret;
-	return ret == 0 ? load_maps(setup, err) : ret;
+	ret = ret == 0 ? load_rows(setup, &setup->all, err) : ret;
+	for (uint32_t i = 0; ret == 0 && i < setup->nown; i++)
+		ret = load_rows(setup, setup->own[i], err);
+	return ret;
 }
 
 void

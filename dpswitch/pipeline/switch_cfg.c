@@ -204,11 +204,9 @@ switch_strict_classes(const struct switch_params *params, uint8_t *classes, stru
 		uint64_t prio;
 
 		if (!number_parse(params->strict.items[i], 1, 7, &prio))
-			return err_set(
-				err, -EINVAL,
-				"%s:%d: switch.strict: \"%s\" is no data class: 1 to 7 are (class 0 is served first in any "
-				"case)",
-				params->where.file, params->where.line, params->strict.items[i]);
+			return cfg_fail(&params->where, "strict", err,
+					"\"%s\" is no data class: 1 to 7 are (class 0 is served first in any case)",
+					params->strict.items[i]);
 		*classes |= (uint8_t)(1u << prio);
 	}
 	return 0;
@@ -222,10 +220,10 @@ switch_lossless_classes(const struct switch_pfc_params *pfc, uint8_t *classes, s
 		uint64_t prio;
 
 		if (!number_parse(pfc->priorities.items[i], 1, 7, &prio))
-			return err_set(err, -EINVAL,
-				       "%s:%d: switch.pfc.priorities: \"%s\" is no lossless class: 1 to 7 are (class 0 "
-				       "carries ACKs and is never paused)",
-				       pfc->where.file, pfc->where.line, pfc->priorities.items[i]);
+			return cfg_fail(
+				&pfc->where, "priorities", err,
+				"\"%s\" is no lossless class: 1 to 7 are (class 0 carries ACKs and is never paused)",
+				pfc->priorities.items[i]);
 		*classes |= (uint8_t)(1u << prio);
 	}
 	if (pfc->priorities.count == 0)
@@ -236,8 +234,35 @@ switch_lossless_classes(const struct switch_pfc_params *pfc, uint8_t *classes, s
 }
 
 int
+switch_weights(const struct switch_params *params, uint8_t weight_of[SWITCH_CLASSES], struct err *err)
+{
+	memset(weight_of, 0, SWITCH_CLASSES);
+	for (size_t i = 0; i < params->weights.count; i++) {
+		const char *text = params->weights.items[i];
+		uint64_t prio, weight;
+		const char *colon = number_scan(text, &prio);
+
+		if (colon == NULL || *colon != ':' || !number_parse(colon + 1, 1, 64, &weight) || prio < 1 || prio > 7)
+			return cfg_fail(
+				&params->where, "weights", err,
+				"\"%s\": \"class:weight\", class 1 to 7, weight 1 to 64, as in \"3:2\", would be right",
+				text);
+		if (weight_of[prio] != 0)
+			return cfg_fail(&params->where, "weights", err,
+					"\"%s\": class %u has a weight of %u already; one row a class would be right", text,
+					(unsigned)prio, weight_of[prio]);
+		weight_of[prio] = (uint8_t)weight;
+	}
+	for (uint8_t class = 0; class < SWITCH_CLASSES; class ++)
+		weight_of[class] = weight_of[class] != 0 ? weight_of[class] : 1;
+	return 0;
+}
+
+int
 switch_class_map(const struct switch_params *params, uint8_t class_of[SWITCH_CLASSES], struct err *err)
 {
+	uint8_t given = 0; /* bit c: by a row of class c's DSCP */
+
 	for (uint8_t class = 0; class < SWITCH_CLASSES; class ++)
 		class_of[class] = class;
 	for (size_t i = 0; i < params->class_map.count; i++) {
@@ -254,6 +279,11 @@ switch_class_map(const struct switch_params *params, uint8_t class_of[SWITCH_CLA
 					"\"%s\": no host marks data with DSCP %u: class c has DSCP 8 x c, so 24 is that of "
 					"class 3",
 					text, (unsigned)dscp);
+		if ((given >> dscp / DSCP_STEP & 1) != 0)
+			return cfg_fail(&params->where, "class_map", err,
+					"\"%s\": DSCP %u leads to class %u already; one row a DSCP would be right", text,
+					(unsigned)dscp, class_of[dscp / DSCP_STEP]);
+		given |= (uint8_t)(1u << dscp / DSCP_STEP);
 		class_of[dscp / DSCP_STEP] = (uint8_t) class;
 	}
 	return 0;
@@ -294,17 +324,34 @@ parse_row(const char *text, struct headroom_row *row)
 }
 
 int
-switch_headroom_row(const struct switch_pfc_params *pfc, const struct topo_port *cable, uint64_t *bytes, size_t *index,
-		    struct err *err)
+switch_headroom_rows(const struct switch_pfc_params *pfc, struct err *err)
 {
-	struct headroom_row best = { .rate_bps = UINT64_MAX }, row;
-
 	for (size_t i = 0; i < pfc->headrooms.count; i++) {
+		struct headroom_row row, other;
+
 		if (!parse_row(pfc->headrooms.items[i], &row))
 			return cfg_fail(
 				&pfc->where, "headrooms", err,
 				"\"%s\" is no row: \"rate length bytes\", as \"400Gbps 40m 424434\", would be right",
 				pfc->headrooms.items[i]);
+		for (size_t j = 0; j < i; j++)
+			if (parse_row(pfc->headrooms.items[j], &other) && other.rate_bps == row.rate_bps &&
+			    other.length_m == row.length_m)
+				return cfg_fail(&pfc->where, "headrooms", err,
+						"\"%s\" and \"%s\" are of one rate and length; one row would be right",
+						pfc->headrooms.items[j], pfc->headrooms.items[i]);
+	}
+	return 0;
+}
+
+void
+switch_headroom_row(const struct switch_pfc_params *pfc, const struct topo_port *cable, uint64_t *bytes, size_t *index)
+{
+	struct headroom_row best = { .rate_bps = UINT64_MAX }, row;
+
+	for (size_t i = 0; i < pfc->headrooms.count; i++) {
+		if (!parse_row(pfc->headrooms.items[i], &row))
+			continue;
 		if (row.rate_bps < cable->rate_bps || row.length_m * FIBRE_PS_PER_M < cable->delay_ps)
 			continue;
 		if (row.rate_bps > best.rate_bps || (row.rate_bps == best.rate_bps && row.length_m >= best.length_m))
@@ -314,7 +361,6 @@ switch_headroom_row(const struct switch_pfc_params *pfc, const struct topo_port 
 			*index = i;
 	}
 	*bytes = best.bytes;
-	return 0;
 }
 
 /* The monitors' keys of a scenario. */

@@ -137,19 +137,22 @@ int switch_strict_classes(const struct switch_params *params, uint8_t *classes, 
  * @return 0, or -EINVAL with err set
  */
 int switch_class_map(const struct switch_params *params, uint8_t class_of[SWITCH_CLASSES], struct err *err);
+/* DWRR weights of the classes, 1 where none is given. @return 0, or -EINVAL with err set */
+int switch_weights(const struct switch_params *params, uint8_t weight_of[SWITCH_CLASSES], struct err *err);
 /* Which classes are lossless: bit p, class p. @return 0, or -EINVAL with err set */
 int switch_lossless_classes(const struct switch_pfc_params *pfc, uint8_t *classes, struct err *err);
 
 /* @return a threshold, kmin or kmax, of a port of this rate */
 uint64_t switch_ecn_bytes(const struct switch_ecn_params *ecn, uint64_t threshold_bytes, uint64_t rate_bps);
+/* @return 0, or -EINVAL with err set: one of switch.pfc.headrooms is no row, or two are of one rate and length */
+int switch_headroom_rows(const struct switch_pfc_params *pfc, struct err *err);
 /*
  * The row of switch.pfc.headrooms for a cable.
  * @param bytes  out: 0 where there is none
  * @param index  out, if not NULL: which of the rows, where there is one
- * @return 0, or -EINVAL with err set: a row that is none
  */
-int switch_headroom_row(const struct switch_pfc_params *pfc, const struct topo_port *cable, uint64_t *bytes, size_t *index,
-			struct err *err);
+void switch_headroom_row(const struct switch_pfc_params *pfc, const struct topo_port *cable, uint64_t *bytes,
+			 size_t *index);
 
 struct switch_setup;
 

@@ -291,6 +291,27 @@ single_switches_and_ports_have_their_own(void **state)
 
 #define POOL(name) " { name = \"" name "\"; type = \"ingress\"; size = 1; }"
 
+/* Refused as it is loaded. */
+static void
+expect_wrong(const char *text, const char *message)
+{
+	struct switch_setup setup = { 0 };
+	struct err err = { "" };
+	struct cfg *network = cfg_load_string(NETWORK, "network", &err);
+	struct cfg *cfg = cfg_load_string(text, "t.cfg", &err);
+	struct topo *topo;
+
+	assert_int_equal(topo_build(network, &topo, &err), 0);
+	assert_non_null(cfg);
+	assert_true(switch_setup_load(&setup, cfg, topo, &err) < 0);
+	if (strstr(err.text, message) == NULL)
+		fail_msg("%s\nexpected %s", err.text, message);
+	switch_setup_fini(&setup);
+	topo_destroy(topo);
+	cfg_destroy(cfg);
+	cfg_destroy(network);
+}
+
 static void
 wrong_pools_are_errors(void **state)
 {
@@ -328,23 +349,34 @@ wrong_pools_are_errors(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct switch_setup setup = { 0 };
-		struct err err = { "" };
-		struct cfg *network = cfg_load_string(NETWORK, "network", &err);
-		struct cfg *cfg = cfg_load_string(cases[i].text, "t.cfg", &err);
-		struct topo *topo;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		expect_wrong(cases[i].text, cases[i].message);
+}
 
-		assert_int_equal(topo_build(network, &topo, &err), 0);
-		assert_non_null(cfg);
-		assert_true(switch_setup_load(&setup, cfg, topo, &err) < 0);
-		if (strstr(err.text, cases[i].message) == NULL)
-			fail_msg("%s\nexpected %s", err.text, cases[i].message);
-		switch_setup_fini(&setup);
-		topo_destroy(topo);
-		cfg_destroy(cfg);
-		cfg_destroy(network);
-	}
+/* Keys of a profile that would do nothing. */
+static void
+profiles_have_nothing_idle(void **state)
+{
+	static const struct {
+		const char *text, *message;
+	} cases[] = {
+		{ "switch = { buffer_pool = ( { name = \"l\"; type = \"egress\"; size = 1; } ); buffer_profile = ( { name "
+		  "= \"p\"; pool = \"l\"; xoff = 1; } ); };",
+		  "t.cfg:1: switch.buffer_profile.[0].xoff: PFC is of ingress, and pool \"l\" is of egress" },
+		{ "switch = { buffer_pool = ( { name = \"l\"; type = \"egress\"; size = 1; } ); buffer_profile = ( { name "
+		  "= \"p\"; pool = \"l\"; xon_offset = 1; } ); };",
+		  "buffer_profile.[0].xon_offset: PFC is of ingress" },
+		{ "switch = { buffer_pool = ( { name = \"l\"; type = \"ingress\"; size = 1; } ); buffer_profile = ( { name "
+		  "= \"p\"; pool = \"l\"; static_th = 5; } ); };",
+		  "t.cfg:1: switch.buffer_profile.[0].static_th: found 5 B, and its pool has mode = \"dynamic\"" },
+		{ "switch = { buffer_pool = ( { name = \"l\"; type = \"ingress\"; size = 1; } ); buffer_profile = ( { name "
+		  "= \"p\"; pool = \"l\"; mode = \"static\"; dynamic_th = 1; } ); };",
+		  "buffer_profile.[0].dynamic_th: found 1, and the profile has mode = \"static\"" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		expect_wrong(cases[i].text, cases[i].message);
 }
 
 /* Found when the switch is made. */
@@ -355,7 +387,7 @@ a_class_with_pfc_needs_a_profile_that_fits_a_frame(void **state)
 		const char *text, *message;
 	} cases[] = {
 		{ "switch = { buffer_pool = ( { name = \"l\"; type = \"ingress\"; size = 1000000; } ); };",
-		  "class 3 has PFC at B:1 and no row in buffer_pg" },
+		  "switch.buffer_pool.[0]: class 3 has PFC at B:1 and no row in buffer_pg" },
 		{ LOSSLESS("{ name = \"l\"; type = \"ingress\"; size = 1000000; mode = \"static\"; }",
 			   "xoff = 60000; static_th = 900;"),
 		  "\"p\" pauses class 3 at 900 B, no more than one frame of 1000 B" },
@@ -389,6 +421,7 @@ UNIT_TEST(pools)
 		cmocka_unit_test(a_lossless_queue_may_have_a_limit),
 		cmocka_unit_test(single_switches_and_ports_have_their_own),
 		cmocka_unit_test(wrong_pools_are_errors),
+		cmocka_unit_test(profiles_have_nothing_idle),
 		cmocka_unit_test(a_class_with_pfc_needs_a_profile_that_fits_a_frame),
 	};
 

@@ -150,7 +150,7 @@ what_is_no_class_is_refused(void **state)
 
 		params.strict = (struct cfg_strings){ one, 1 };
 		assert_int_equal(switch_strict_classes(&params, &classes, &err), -EINVAL);
-		assert_non_null(strstr(err.text, "s.cfg:4: switch.strict: "));
+		assert_non_null(strstr(err.text, "s.cfg:4: strict: "));
 	}
 }
 
