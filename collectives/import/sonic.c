@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "collectives/import/import.h"
-#include "collectives/import/sonic_config.h"
 #include "common/array.h"
 #include "common/log.h"
 #include "common/minmax.h"
@@ -65,72 +64,6 @@ has_suffix(const char *path, const char *suffix)
 	return length >= end && strcmp(path + length - end, suffix) == 0;
 }
 
-/* pg_profile_lookup.ini: speed, cable, size, xon, xoff, threshold, xon_offset. */
-
-static bool
-parse_row(char *text, struct sonic_row *row)
-{
-	char *words[8], *rest = text, *word;
-	uint64_t values[3], metres, offset = 0, exponent;
-	size_t count = 0, length;
-	bool negative;
-
-	text[strcspn(text, "#")] = '\0';
-	while ((word = strsep(&rest, " \t\r")) != NULL && count < ARRAY_LEN(words))
-		if (word[0] != '\0')
-			words[count++] = word;
-	if (count < 6 || word != NULL)
-		return false;
-	length = strlen(words[1]);
-	if (words[1][length - 1] != 'm')
-		return false;
-	words[1][length - 1] = '\0';
-	for (size_t i = 0; i < 3; i++)
-		if (!number_parse(words[2 + i], 0, SONIC_MAX_BUFFER, &values[i]))
-			return false;
-	negative = words[5][0] == '-';
-	if (!number_parse(words[5] + negative, 0, 127, &exponent) ||
-	    !number_parse(words[0], 1, SONIC_MAX_MBPS, &row->rate_mbps) ||
-	    !number_parse(words[1], 0, SONIC_MAX_LENGTH_M, &metres) ||
-	    (count > 6 && !number_parse(words[6], 0, SONIC_MAX_BUFFER, &offset)))
-		return false;
-	row->length_m = (uint32_t)metres;
-	row->xon_bytes = values[1];
-	row->xoff_bytes = values[2];
-	row->size_bytes = values[0];
-	row->xon_offset_bytes = offset;
-	row->dynamic_th = negative ? -(int32_t)exponent : (int32_t)exponent;
-	return true;
-}
-
-/* Adds the rows of a file. @return 0 or -EINVAL, -ENOMEM with err set */
-static int
-read_rows(const char *path, struct sonic_common *common, struct err *err)
-{
-	size_t length;
-	char *text = import_read_text(path, &length, err), *rest = text, *line;
-	int number_of = 0, ret = 0;
-
-	if (text == NULL)
-		return -errno;
-	while (ret == 0 && (line = strsep(&rest, "\n")) != NULL) {
-		number_of++;
-		line += strspn(line, " \t\r");
-		if (*line == '\0' || *line == '#')
-			continue;
-		if (common->nrows == SONIC_ROWS)
-			ret = err_set(err, -EINVAL, "%s:%d: more than %d rows", path, number_of, SONIC_ROWS);
-		else if (!parse_row(line, &common->rows[common->nrows++]))
-			ret = err_set(
-				err, -EINVAL,
-				"%s:%d: \"speed cable size xon xoff threshold [xon_offset]\", as \"100000 5m 18432 18432 "
-				"35840 0\", would be right",
-				path, number_of);
-	}
-	free(text);
-	return ret;
-}
-
 /* A file without a hostname: its tables are those of all switches that lack their own. */
 static int
 add_common(struct fabric *f, const char *path, size_t bytes, json_t *doc)
@@ -145,11 +78,22 @@ add_common(struct fabric *f, const char *path, size_t bytes, json_t *doc)
 			"%s: files without DEVICE_METADATA.localhost.hostname have %zu B; at most %u MiB together would "
 			"be right",
 			path, f->common_bytes, SONIC_MAX_BYTES >> 20);
-	json_object_foreach(doc, table, rows)
-		if (json_object_get(f->common.tables, table) == NULL &&
-		    (json_object_set(f->common.tables, table, rows) != 0 ||
-		     json_object_set_new(f->common.origins, table, json_string(path)) != 0))
+	json_object_foreach(doc, table, rows) {
+		char shown[32];
+
+		if (strcmp(table, "PORT") == 0 || strcmp(table, "DEVICE_NEIGHBOR") == 0)
+			return err_set(f->err, -EINVAL,
+				       "%s: %s is of one switch: its DEVICE_METADATA.localhost.hostname, 1 to 31 letters, "
+				       "would be right beside it",
+				       path, table);
+		if (json_object_get(f->common.tables, table) != NULL)
+			log_warning("%s: %s is left out: %s, which is of no single switch either, has this table, too",
+				    path, printable_text(table, shown, sizeof(shown)),
+				    json_string_value(json_object_get(f->common.origins, table)));
+		else if (json_object_set(f->common.tables, table, rows) != 0 ||
+			 json_object_set_new(f->common.origins, table, json_string(path)) != 0)
 			return err_set(f->err, -ENOMEM, "out of memory for %s", path);
+	}
 	return 0;
 }
 
@@ -266,7 +210,7 @@ read_common(struct fabric *f, const struct sonic_files *files)
 		json_t *doc;
 
 		if (has_suffix(files->paths[i], ".ini")) {
-			ret = read_rows(files->paths[i], &f->common, f->err);
+			ret = sonic_read_rows(files->paths[i], &f->common, f->err);
 			continue;
 		}
 		doc = sonic_load(files->paths[i], &bytes, f->err);
@@ -807,11 +751,11 @@ write_pools(const struct sonic_switch *at, FILE *to)
 
 		if (at->pools[p->pool].size_bytes == 0)
 			continue;
-		fprintf(to,
-			"%s\n      { name = \"%s\"; pool = \"%s\"; size = %" PRIu64 "L; xon = %" PRIu64
-			"L; xon_offset = %" PRIu64 "L; xoff = %" PRIu64 "L; ",
-			comma, p->name, at->pools[p->pool].name, p->size_bytes, p->xon_bytes, p->xon_offset_bytes,
-			p->xoff_bytes);
+		fprintf(to, "%s\n      { name = \"%s\"; pool = \"%s\"; size = %" PRIu64 "L; ", comma, p->name,
+			at->pools[p->pool].name, p->size_bytes);
+		if (!at->pools[p->pool].egress)
+			fprintf(to, "xon = %" PRIu64 "L; xon_offset = %" PRIu64 "L; xoff = %" PRIu64 "L; ", p->xon_bytes,
+				p->xon_offset_bytes, p->xoff_bytes);
 		if (p->is_static)
 			fprintf(to, "mode = \"static\"; static_th = %" PRIu64 "L; }", p->static_th_bytes);
 		else

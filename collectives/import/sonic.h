@@ -5,11 +5,14 @@
  */
 #pragma once
 
+#include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
 #include "common/err.h"
+#include "topo/topo.h"
 
 #define SONIC_MAX_SWITCHES 1000
 #define SONIC_MAX_BYTES (4u << 20) /* of one file, and of all that are of no single switch */
@@ -29,3 +32,115 @@ struct sonic_files {
  * @return 0; -EINVAL with err set (file, place in the JSON, the value, a right value); -EIO, -ENOMEM
  */
 int sonic_import(const struct sonic_files *files, FILE *to, struct err *err);
+
+/* What one switch's files say, as far as a scenario has it. Private to the importer. */
+
+#define SONIC_NAME 64
+#define SONIC_CLASSES 8
+#define SONIC_PORTS 1024
+#define SONIC_POOLS 8
+#define SONIC_PROFILES 64
+#define SONIC_WREDS 32
+#define SONIC_ROWS 512 /* of pg_profile_lookup.ini */
+#define SONIC_MAX_BUFFER 1000000000000ULL
+#define SONIC_MAX_MBPS 10000000
+#define SONIC_MAX_LENGTH_M 200000 /* 1 ms of light in glass */
+#define SONIC_NONE 0xff
+
+struct sonic_pool {
+	char name[SONIC_NAME];
+	bool egress, is_static;
+	bool both;     /* queues use it, too: SONiC's type "both" */
+	bool has_size; /* else SONiC computes it as it runs; 0: of ports without a cable, and no pool here */
+	uint64_t size_bytes, xoff_bytes;
+};
+
+struct sonic_profile {
+	char name[SONIC_NAME];
+	uint8_t pool;
+	bool is_static; /* by the threshold that it has, whatever its pool's mode is */
+	uint64_t size_bytes, xon_bytes, xon_offset_bytes, xoff_bytes, static_th_bytes;
+	int32_t dynamic_th;
+};
+
+struct sonic_wred {
+	char name[SONIC_NAME];
+	uint64_t kmin_bytes, kmax_bytes;
+	double pmax;
+};
+
+struct sonic_watchdog {
+	bool enabled;
+	uint32_t detection_ms, restoration_ms;
+	char action[8];
+};
+
+/* Of one port; SONIC_NONE where there is none. */
+struct sonic_settings {
+	uint8_t groups[SONIC_CLASSES];  /* number of a profile, by priority group as read, then by class */
+	uint8_t queues[SONIC_CLASSES];  /* number of a profile */
+	uint8_t wreds[SONIC_CLASSES];   /* number of a WRED profile */
+	uint8_t weights[SONIC_CLASSES]; /* DWRR; 0: none */
+	uint8_t strict;                 /* bit q: queue q */
+	uint8_t lossless;               /* bit p: class p has PFC */
+	bool asymmetric;
+	uint8_t roce_class;    /* queue of RoCE data by its DSCP; 0 for best effort */
+	uint8_t lossless_dscp; /* the lowest that leads to a class with PFC, where the data's does not; else SONIC_NONE */
+	uint16_t mtu;          /* largest IP packet; 0: any */
+	struct sonic_watchdog watchdog;
+};
+
+struct sonic_port {
+	char name[SONIC_NAME];
+	char alias[SONIC_NAME], asic_port[SONIC_NAME]; /* neighbors may call it so; "": none */
+	char peer[SONIC_NAME], peer_port[SONIC_NAME];  /* "": none */
+	bool up, leads_to_switch;                      /* by DEVICE_NEIGHBOR_METADATA */
+	uint64_t rate_mbps;
+	uint32_t length_m;
+	struct sonic_settings settings;
+	uint8_t group_of[SONIC_CLASSES]; /* priority group of a class (queue), by the maps of its traffic classes */
+	uint16_t number;                 /* in the scenario; 0: it has no cable */
+};
+
+struct sonic_switch {
+	const char *path;
+	char name[SONIC_NAME];                     /* the device's; with its ASIC's where files of several are there */
+	char device[SONIC_NAME], asic[SONIC_NAME]; /* hostname, and asic_name of a device of several ASICs; "": none */
+	struct sonic_port *ports;                  /* [nports] in the order of their numbers */
+	uint32_t nports, ports_cap;
+	struct sonic_pool pools[SONIC_POOLS];
+	struct sonic_profile profiles[SONIC_PROFILES];
+	struct sonic_wred wreds[SONIC_WREDS];
+	uint32_t npools, nprofiles, nwreds;
+	uint64_t buffer_bytes;   /* its largest pool */
+	bool has_warned_of_both; /* of a pool for both sides */
+};
+
+/* A row of pg_profile_lookup.ini; the size as it is there. */
+struct sonic_row {
+	uint64_t rate_mbps, size_bytes, xon_bytes, xon_offset_bytes, xoff_bytes;
+	uint32_t length_m;
+	int32_t dynamic_th;
+};
+
+/* What is of no single switch. */
+struct sonic_common {
+	json_t *tables;  /* object: tables that switches have where they lack their own */
+	json_t *origins; /* object: the file of each */
+	struct sonic_row rows[SONIC_ROWS];
+	uint32_t nrows;
+	uint32_t dscp;
+};
+
+/* @return DEVICE_METADATA.localhost's hostname or asic_name in a config_db.json; NULL: it has none */
+const char *sonic_metadata(const json_t *config, const char *field);
+/* The document of a file. @param bytes  out: its size. @return it, the caller's to release; NULL with err and errno set */
+json_t *sonic_load(const char *path, size_t *bytes, struct err *err);
+/*
+ * Reads a switch; at->path and at->name are given, the rest is zero.
+ * @return 0 or a negative errno with err set; sonic_switch_fini() in any case
+ */
+int sonic_read_switch(const json_t *config, const struct sonic_common *common, struct sonic_switch *at, struct err *err);
+void sonic_switch_fini(struct sonic_switch *at);
+/* Adds the rows of a pg_profile_lookup.ini. @return 0, -EINVAL or -ENOMEM with err set */
+int sonic_read_rows(const char *path, struct sonic_common *common, struct err *err);

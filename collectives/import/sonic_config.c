@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "collectives/import/sonic_config.h"
+#include "collectives/import/sonic.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/import/import.h"
 #include "common/array.h"
 #include "common/log.h"
 #include "common/minmax.h"
@@ -18,6 +17,8 @@
 #define DEFAULT_LENGTH_M 40 /* of a cable without one, or of 0 m */
 #define KEY_BYTES 16384     /* of one: names of many ports */
 #define SHOWN_BYTES 96      /* of a text in a message */
+#define MAX_CLASS 15        /* of traffic classes and queues; those from SONIC_CLASSES on carry nothing here */
+#define MAX_EXPONENT 8      /* of dynamic_th */
 
 struct reader {
 	const json_t *config;
@@ -48,63 +49,6 @@ fail(const struct reader *r, const struct entry *entry, const char *field, const
 	return err_set(r->err, -EINVAL, "%s: %s.%s%s%s: %s", entry->file, entry->table,
 		       printable_text(entry->key, key, sizeof(key)), field != NULL ? "." : "", field != NULL ? field : "",
 		       text);
-}
-
-/* Objects and lists of a text, and those that begin in its strings. */
-static size_t
-count_groups(const char *text, size_t bytes)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < bytes; i++)
-		count += text[i] == '{' || text[i] == '[';
-	return count;
-}
-
-json_t *
-sonic_load(const char *path, size_t *bytes, struct err *err)
-{
-	json_error_t at;
-	char *text = import_read_text(path, bytes, err);
-	json_t *doc;
-	int ret;
-
-	if (text == NULL)
-		return NULL;
-	if (*bytes > SONIC_MAX_BYTES || count_groups(text, *bytes) > SONIC_MAX_GROUPS) {
-		free(text);
-		err_set(err, -EINVAL, "%s: %zu B; a configuration of at most %u MiB and %d objects would be right", path,
-			*bytes, SONIC_MAX_BYTES >> 20, SONIC_MAX_GROUPS);
-		errno = EINVAL;
-		return NULL;
-	}
-	doc = json_loadb(text, *bytes, JSON_REJECT_DUPLICATES, &at);
-	free(text);
-	if (json_is_object(doc))
-		return doc;
-	if (doc != NULL)
-		ret = err_set(err, -EINVAL, "%s: no JSON object; tables by name, as in config_db.json, would be right",
-			      path);
-	else if (at.text[0] == '\0') /* that is all that Jansson says */
-		ret = err_set(err, -ENOMEM, "%s: out of memory", path);
-	else if (json_error_code(&at) == json_error_end_of_input_expected)
-		ret = err_set(err, -EINVAL,
-			      "%s:%d: %.100s: one document a file would be right, or that of all namespaces, which SONiC "
-			      "writes by `config save FILE`",
-			      path, at.line, at.text);
-	else
-		ret = err_set(err, -EINVAL, "%s:%d: %.100s", path, at.line, at.text);
-	json_decref(doc);
-	errno = -ret;
-	return NULL;
-}
-
-const char *
-sonic_metadata(const json_t *config, const char *field)
-{
-	const json_t *host = json_object_get(json_object_get(config, "DEVICE_METADATA"), "localhost");
-
-	return json_string_value(json_object_get(host, field));
 }
 
 /* A table of the switch, else of all. @param entry  its file and name are set. @return NULL: there is none */
@@ -196,6 +140,22 @@ name_of(const struct reader *r, const struct entry *entry, const char *field, ch
 	return 0;
 }
 
+/* A field that is one of two words. @param is_second  out; *is_second keeps its value where there is none */
+static int
+either(const struct reader *r, const struct entry *entry, const char *field, const char *first, const char *second,
+       bool *is_second)
+{
+	char word[SONIC_NAME];
+	int ret = name_of(r, entry, field, word);
+
+	if (ret != 0 || word[0] == '\0')
+		return ret;
+	*is_second = strcmp(word, second) == 0;
+	if (!*is_second && strcmp(word, first) != 0)
+		return fail(r, entry, field, "found \"%s\"; \"%s\" or \"%s\" would be right", word, first, second);
+	return 0;
+}
+
 /* Names of entries that a scenario repeats. */
 static int
 check_key(const struct reader *r, const struct entry *entry)
@@ -222,7 +182,6 @@ read_port(const struct reader *r, const struct entry *entry)
 	struct sonic_switch *at = r->at;
 	struct sonic_port *port;
 	uint64_t mbps = 0, mtu = 0;
-	char word[SONIC_NAME];
 	int ret = check_key(r, entry);
 
 	if (ret != 0)
@@ -245,11 +204,9 @@ read_port(const struct reader *r, const struct entry *entry)
 	if (ret == 0 || (ret == 1 && mbps == 0))
 		return fail(r, entry, "speed", "is missing or 0; Mbps, as \"100000\", would be right");
 	ret = ret > 0 ? number(r, entry, "mtu", MAX_MTU, &mtu) : ret;
-	ret = ret >= 0 ? name_of(r, entry, "admin_status", word) : ret;
-	if (ret < 0)
-		return ret;
-	port->up = strcmp(word, "down") != 0;
-	ret = name_of(r, entry, "pfc_asym", word);
+	port->up = true;
+	ret = ret >= 0 ? either(r, entry, "admin_status", "down", "up", &port->up) : ret;
+	ret = ret == 0 ? either(r, entry, "pfc_asym", "off", "on", &port->settings.asymmetric) : ret;
 	ret = ret == 0 ? name_of(r, entry, "alias", port->alias) : ret;
 	ret = ret == 0 ? name_of(r, entry, "asic_port_name", port->asic_port) : ret;
 	if (ret < 0)
@@ -262,7 +219,6 @@ read_port(const struct reader *r, const struct entry *entry)
 	port->settings.lossless_dscp = SONIC_NONE;
 	for (uint8_t c = 0; c < SONIC_CLASSES; c++)
 		port->group_of[c] = c;
-	port->settings.asymmetric = strcmp(word, "on") == 0;
 	port->settings.mtu = (uint16_t)mtu;
 	at->nports++;
 	return 0;
@@ -384,12 +340,18 @@ threshold(const struct reader *r, const struct entry *entry, int32_t *exponent)
 static int
 add_profile(const struct reader *r, const struct entry *entry, const struct sonic_profile *profile)
 {
+	struct sonic_profile *added;
+
 	if (r->at->nprofiles == SONIC_PROFILES)
 		return fail(r, entry, NULL, "a switch has %d profiles at most", SONIC_PROFILES);
-	r->at->profiles[r->at->nprofiles] = *profile;
-	r->at->profiles[r->at->nprofiles++].dynamic_th = profile->dynamic_th < -8  ? -8
-							 : profile->dynamic_th > 8 ? 8
-										   : profile->dynamic_th;
+	added = &r->at->profiles[r->at->nprofiles++];
+	*added = *profile;
+	added->dynamic_th = profile->dynamic_th < -MAX_EXPONENT  ? -MAX_EXPONENT
+			    : profile->dynamic_th > MAX_EXPONENT ? MAX_EXPONENT
+								 : profile->dynamic_th;
+	if (added->dynamic_th != profile->dynamic_th)
+		log_warning("%s: %s.%s: a threshold of 2^%d; 2^%d, the nearest that a switch has here, is taken",
+			    entry->file, entry->table, entry->key, profile->dynamic_th, added->dynamic_th);
 	return 0;
 }
 
@@ -424,6 +386,9 @@ read_profile(const struct reader *r, const struct entry *entry)
 	ret = ret >= 0 ? threshold(r, entry, &profile.dynamic_th) : ret;
 	if (ret < 0)
 		return ret;
+	if (json_object_get(entry->fields, "static_th") != NULL && json_object_get(entry->fields, "dynamic_th") != NULL)
+		return fail(r, entry, "static_th", "found %" PRIu64 " beside dynamic_th; one threshold would be right",
+			    profile.static_th_bytes);
 	profile.is_static = json_object_get(entry->fields, "static_th") != NULL ||
 			    (json_object_get(entry->fields, "dynamic_th") == NULL && r->at->pools[profile.pool].is_static);
 	profile.size_bytes = guaranteed(profile.size_bytes, profile.xoff_bytes);
@@ -443,7 +408,7 @@ parse_classes(const char *text, uint64_t *from, uint64_t *to)
 	if (end == NULL)
 		return false;
 	*to = *from;
-	return *from <= 15 && (*end == '\0' || (*end == '-' && number_parse(end + 1, *from, 15, to)));
+	return *from <= MAX_CLASS && (*end == '\0' || (*end == '-' && number_parse(end + 1, *from, MAX_CLASS, to)));
 }
 
 static int
@@ -570,6 +535,9 @@ read_wred(const struct reader *r, const struct entry *entry)
 	ret = ret == 0 ? name_of(r, entry, "ecn", ecn) : ret;
 	if (ret != 0)
 		return ret;
+	if (ecn[0] != '\0' && strcmp(ecn, "ecn_none") != 0 && strcmp(ecn, "ecn_all") != 0 &&
+	    strncmp(ecn, "ecn_green", 9) != 0 && strncmp(ecn, "ecn_yellow", 10) != 0 && strcmp(ecn, "ecn_red") != 0)
+		return fail(r, entry, "ecn", "found \"%s\"; \"ecn_all\", \"ecn_none\" or colors would be right", ecn);
 	if (strcmp(ecn, "ecn_all") != 0 && strncmp(ecn, "ecn_green", 9) != 0) {
 		log_warning("%s: WRED_PROFILE.%s: ecn \"%s\" drops instead of marking: it is left out", entry->file,
 			    entry->key, ecn);
@@ -610,16 +578,25 @@ read_scheduler(const struct reader *r, const struct entry *entry, const char *na
 	ret = ret == 0 ? number(r, &scheduler, "weight", 255, &weight) : ret;
 	if (ret < 0)
 		return ret;
+	if (type[0] != '\0' && strcmp(type, "STRICT") != 0 && strcmp(type, "DWRR") != 0 && strcmp(type, "WRR") != 0)
+		return fail(r, &scheduler, "type", "found \"%s\"; \"DWRR\", \"WRR\" or \"STRICT\" would be right", type);
 	if (strcmp(type, "STRICT") == 0)
 		return put_rows(r, entry, put_strict, 0);
-	return put_rows(r, entry, put_weight, (uint8_t)max_u64(weight, 1));
+	if (weight == 0)
+		return fail(r, &scheduler, "weight", "found 0; 1 to 255 would be right");
+	return put_rows(r, entry, put_weight, (uint8_t)weight);
 }
 
 static int
 read_queue(const struct reader *r, const struct entry *entry)
 {
 	char wred[SONIC_NAME], scheduler[SONIC_NAME];
+	struct entry profile;
+	const json_t *profiles = table_of(r, "WRED_PROFILE", &profile);
 	int ret = name_of(r, entry, "wred_profile", wred);
+
+	if (ret == 0 && wred[0] != '\0' && json_object_get(profiles, wred) == NULL)
+		return fail(r, entry, "wred_profile", "found \"%s\"; the name of a WRED_PROFILE would be right", wred);
 
 	ret = ret == 0 ? name_of(r, entry, "scheduler", scheduler) : ret;
 	for (uint32_t i = 0; ret == 0 && wred[0] != '\0' && i < r->at->nwreds; i++)
@@ -629,6 +606,40 @@ read_queue(const struct reader *r, const struct entry *entry)
 }
 
 /* Class maps and PFC. */
+
+/* Numbers up to max_key, each to a number. */
+static int
+check_map(const struct reader *r, const struct entry *entry, uint64_t max_key)
+{
+	const char *name;
+	json_t *found;
+	int ret = 0;
+
+	json_object_foreach((json_t *)(uintptr_t)entry->fields, name, found) {
+		char shown[SHOWN_BYTES];
+		uint64_t key, value;
+
+		if (!number_parse(name, 0, max_key, &key))
+			return fail(r, entry, printable_text(name, shown, sizeof(shown)), "0 to %" PRIu64 " would be right",
+				    max_key);
+		ret = number(r, entry, name, MAX_CLASS, &value);
+		if (ret < 0)
+			return ret;
+	}
+	return 0;
+}
+
+static int
+check_dscp_map(const struct reader *r, const struct entry *entry)
+{
+	return check_map(r, entry, 63);
+}
+
+static int
+check_class_map(const struct reader *r, const struct entry *entry)
+{
+	return check_map(r, entry, MAX_CLASS);
+}
 
 /* What a map has for a number. @return 0 or -EINVAL; *value keeps its value where there is none */
 static int
@@ -647,7 +658,7 @@ look_up(const struct reader *r, const struct entry *entry, const char *field, co
 	if (map.fields == NULL)
 		return fail(r, entry, field, "found \"%s\"; the name of a %s would be right", name, table_name);
 	snprintf(digits, sizeof(digits), "%" PRIu64, key);
-	ret = number(r, &map, digits, 15, value);
+	ret = number(r, &map, digits, MAX_CLASS, value);
 	return ret < 0 ? ret : 0;
 }
 
@@ -750,6 +761,8 @@ read_maps(const struct reader *r, const struct entry *entry)
 
 		if (port != NULL)
 			ret = read_maps_of(r, entry, port);
+		else if (entry->file == r->at->path)
+			return fail(r, entry, NULL, "no such port in PORT");
 		name += length + (name[length] == ',');
 	}
 	return ret;
@@ -764,8 +777,10 @@ read_watchdog(const struct reader *r, const struct entry *entry)
 	char action[SONIC_NAME];
 	int ret;
 
+	if (port == NULL && strcmp(entry->key, "GLOBAL") != 0 && entry->file == r->at->path)
+		return fail(r, entry, NULL, "no such port in PORT");
 	if (port == NULL)
-		return 0; /* GLOBAL */
+		return 0;
 	ret = name_of(r, entry, "action", action);
 	ret = ret == 0 ? number(r, entry, "detection_time", 1000000, &detection) : ret;
 	ret = ret >= 0 ? number(r, entry, "restoration_time", 1000000, &restoration) : ret;
@@ -917,6 +932,9 @@ sonic_read_switch(const json_t *config, const struct sonic_common *common, struc
 		{ "BUFFER_PG", read_group },
 		{ "BUFFER_QUEUE", read_queue_profile },
 		{ "WRED_PROFILE", read_wred },
+		{ "DSCP_TO_TC_MAP", check_dscp_map },
+		{ "TC_TO_QUEUE_MAP", check_class_map },
+		{ "TC_TO_PRIORITY_GROUP_MAP", check_class_map },
 		{ "QUEUE", read_queue },
 		{ "PORT_QOS_MAP", read_maps },
 		{ "PFC_WD", read_watchdog },

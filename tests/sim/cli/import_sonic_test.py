@@ -236,6 +236,12 @@ broken["leaf1"]["DEVICE_NEIGHBOR"]["Ethernet16"]["port"] = "Ethernet0"
 refused("the port of spine leads to leaf0", *files(broken, *BASE))
 refused("a config_db.json for each switch would be right", BASE[0])
 refused("pg_profile_lookup.ini:1: \"speed cable size xon xoff threshold [xon_offset]\"", write("pg_profile_lookup.ini", "100000 5 1 2 3 4\n"))
+ini = write("twice.ini", "100000 5m 1 2 3 4\n100000 5m 1 2 5 4\n")
+refused("twice.ini:2: 100000 Mbps and 5 m have a row already, of xoff 3; one row would be right", *files(fabric(), *BASE), ini)
+refused("empty.ini:2: no row", *files(fabric(), *BASE), write("empty.ini", "# none\n"))
+_, warned = imported(*files(fabric(), *BASE), write("again.json", {"BUFFER_POOL": {}}))
+check(f"again.json: BUFFER_POOL is left out: {BASE[0]}, which is of no single switch either, has this table, too" in warned,
+      "a table of two files for all switches causes a warning", warned)
 refused("half.json:1: ", write("half.json", '{"PORT": '))
 refused("bad.json:1: duplicate object key", write("bad.json", '{"PORT": {}, "PORT": {}}'))
 refused("--dscp 99: 0 to 63 would be right", "--dscp", "99", BASE[0])

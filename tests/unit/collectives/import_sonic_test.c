@@ -3,7 +3,6 @@
 #include <errno.h>
 
 #include "collectives/import/sonic.h"
-#include "collectives/import/sonic_config.h"
 #include "common/array.h"
 #include "tests/unit/alloc.h"
 #include "tests/unit/collectives/sonic_rig.h"
@@ -419,6 +418,28 @@ static const struct {
 	  "\"PORT_QOS_MAP\": {\"Ethernet8\": {\"dscp_to_tc_map\": \"M\", \"tc_to_queue_map\": \"Q\"}}}",
 	  "is in queue 9; 0 to 7 would be right" },
 	{ "{" PORTS "\"WRED_PROFILE\": {\"w\": {\"ecn\": \"a\\\"b\"}}}", "printable characters without quotes" },
+	{ "{" PORTS "\"WRED_PROFILE\": {\"w\": {\"ecn\": \"ecn_purple\"}}}", "WRED_PROFILE.w.ecn: found \"ecn_purple\"" },
+	{ "{" PORTS "\"QUEUE\": {\"Ethernet8|3\": {\"wred_profile\": \"w\"}}}",
+	  "QUEUE.Ethernet8|3.wred_profile: found \"w\"; the name of a WRED_PROFILE would be right" },
+	{ "{" PORTS "\"SCHEDULER\": {\"s\": {\"type\": \"LIFO\"}}, \"QUEUE\": {\"Ethernet8|3\": {\"scheduler\": \"s\"}}}",
+	  "SCHEDULER.s.type: found \"LIFO\"" },
+	{ "{" PORTS "\"SCHEDULER\": {\"s\": {\"weight\": 0}}, \"QUEUE\": {\"Ethernet8|3\": {\"scheduler\": \"s\"}}}",
+	  "SCHEDULER.s.weight: found 0; 1 to 255 would be right" },
+	{ "{" PORTS ONE_PROFILE "\"static_th\": 5, \"dynamic_th\": 1}}}",
+	  "BUFFER_PROFILE.p.static_th: found 5 beside dynamic_th; one threshold would be right" },
+	{ "{" PORTS "\"DSCP_TO_TC_MAP\": {\"M\": {\"64\": \"1\"}}}", "DSCP_TO_TC_MAP.M.64: 0 to 63 would be right" },
+	{ "{" PORTS "\"DSCP_TO_TC_MAP\": {\"M\": {\"af41\": \"3\"}}}", "DSCP_TO_TC_MAP.M.af41: 0 to 63" },
+	{ "{" PORTS "\"DSCP_TO_TC_MAP\": {\"M\": [\"3\"]}}", "DSCP_TO_TC_MAP.M: an object of fields" },
+	{ "{" PORTS "\"TC_TO_QUEUE_MAP\": {\"M\": {\"3\": \"x\"}}}", "TC_TO_QUEUE_MAP.M.3: found \"x\"; 0 to 15" },
+	{ "{" PORTS "\"TC_TO_PRIORITY_GROUP_MAP\": {\"M\": {\"16\": \"3\"}}}", "TC_TO_PRIORITY_GROUP_MAP.M.16: 0 to 15" },
+	{ "{" PORTS "\"PFC_WD\": {\"Ethernet9\": {\"action\": \"drop\"}}}", "PFC_WD.Ethernet9: no such port in PORT" },
+	{ "{" PORTS "\"PORT_QOS_MAP\": {\"Ethernet9\": {\"pfc_enable\": \"3\"}}}", "PORT_QOS_MAP.Ethernet9: no such port" },
+	{ HEAD "\"PORT\": {\"E\": {\"speed\": 1, \"admin_status\": \"sideways\"}}}",
+	  "PORT.E.admin_status: found \"sideways\"; \"down\" or \"up\" would be right" },
+	{ HEAD "\"PORT\": {\"E\": {\"speed\": 1, \"pfc_asym\": \"maybe\"}}}",
+	  "PORT.E.pfc_asym: found \"maybe\"; \"off\" or \"on\" would be right" },
+	{ "{\"DEVICE_METADATA\": {\"localhost\": {\"hostname\": 5}}, \"PORT\": {\"E\": {\"speed\": 1}}}",
+	  "PORT is of one switch: its DEVICE_METADATA.localhost.hostname" },
 	{ "{" PORTS "\"PFC_WD\": {\"Ethernet8\": {\"detection_time\": \"x\"}}}", "detection_time: found \"x\"; 0 to" },
 	{ "{" PORTS "\"PFC_WD\": {\"Ethernet8\": {\"detection_time\": \"0\"}}}",
 	  "PFC_WD.Ethernet8.detection_time: found 0; milliseconds from 1 on would be right" },
