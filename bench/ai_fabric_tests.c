@@ -664,7 +664,8 @@ measure_threshold(const struct ai_fabric *f, const struct ai_row *row, struct ai
 	r->outcome = passes(deep, (double)unmarked - frame <= limit + frame && r->figure > 0 && r->figure <= 1 &&
 					  fabs((double)deep->peak_marked - expected) <= 2);
 	snprintf(r->note, sizeof(r->note),
-		 "behind the packet that left: %.0f B unmarked, %.0f B marked; above it %" PRIu64 " of %.0f marked",
+		 "behind the packet that left: %.0f B unmarked, %.0f B marked; above it %" PRIu64
+		 " marked of %.0f expected",
 		 (double)unmarked - frame, (double)marked - frame, deep->peak_marked, expected);
 }
 
@@ -841,7 +842,7 @@ const struct ai_test ai_tests[] = {
 	  .unit = "KB",
 	  .values = { 100, 1000, 5000 },
 	  .figure = "packets above kmin",
-	  .rule = "more than 0, at most 1; all marked above",
+	  .rule = "more than 0, at most 1; above it all marked, to 2 packets",
 	  .set = set_threshold,
 	  .fits = fits_three,
 	  .next = next_threshold,

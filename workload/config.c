@@ -250,9 +250,11 @@ background_config_check(const struct background_config *config, struct err *err)
 				(unsigned long long)(config->until_ps / PS_PER_NS),
 				(unsigned long long)(config->start_ps / PS_PER_NS));
 	if (config->mode == BACKGROUND_ONCE && config->until_ps != 0)
-		return cfg_fail(&config->where, "until", err, "needs mode = \"repeat\"");
+		return cfg_fail(&config->where, "until", err, "found %llu ns, which needs mode = \"repeat\"",
+				(unsigned long long)(config->until_ps / PS_PER_NS));
 	if (config->mode == BACKGROUND_ONCE && config->depth != 1)
-		return cfg_fail(&config->where, "depth", err, "needs mode = \"repeat\"");
+		return cfg_fail(&config->where, "depth", err, "found %lld, which needs mode = \"repeat\"",
+				(long long)config->depth);
 	if (config->sport + config->qps - 1 > UINT16_MAX)
 		return cfg_fail(&config->where, "qps", err,
 				"%lld queue pairs from source port %lld on pass port 65535; sport = "
