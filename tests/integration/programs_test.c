@@ -534,7 +534,7 @@ telemetry_answers(void **state)
 	await(fd, "/rocelab/port,4", "\"fresh\":1");
 	assert_non_null(strstr(ask(fd, "/rocelab/port,4"), "\"oper_status\":\"up\""));
 	assert_non_null(strstr(ask(fd, "/rocelab/port,4"), "\"speed_bps\":200000000"));
-	/* three senders, one link: its leaf pauses whoever sends to it */
+	/* three senders, one link: its leaf pauses those that send to it */
 	await(fd, "/rocelab/pfc", "PFC_3_TX_PKTS");
 	assert_non_null(strstr(ask(fd, "/rocelab/ecmp"), "\"destinations\":2"));
 	assert_null(strstr(ask(fd, "/rocelab/ecmp,9"), "\"destinations\""));

@@ -246,7 +246,7 @@ watch_first(struct rig *g, uint32_t from, struct pkt *p)
 }
 
 /*
- * Contents are kept for the NIC's slots less UD_WINDOW_SLOTS, and whoever posts more than the latter in a window
+ * Contents are kept for the NIC's slots less UD_WINDOW_SLOTS, and a sender that posts more than the latter in a window
  * waits.
  */
 static void
