@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "emulation/emulation.h"
-#include "emulation/partition.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -108,14 +107,10 @@ send_step(const struct plan *plan, const struct rec_collective *of, uint32_t ran
 }
 
 static void
-send_collectives(const struct plan *plan, const struct partition *partition, struct exporter *exporter)
+send_collectives(const struct plan *plan, struct exporter *exporter)
 {
-	const bool *remote = partition != NULL ? partition->remote : NULL;
-	bool reports = partition == NULL || partition->whole;
-
 	for (uint32_t c = 0; c < plan->ncollectives; c++) {
 		const struct plan_collective *collective = &plan->collectives[c];
-		bool in_order = plan_deps_in_order(collective);
 
 		for (uint32_t it = 0; collective->enabled && it < collective->iterations; it++) {
 			struct rec_collective rec;
@@ -125,8 +120,6 @@ send_collectives(const struct plan *plan, const struct partition *partition, str
 			for (uint32_t r = 0; r < collective->schedule->ranks; r++) {
 				for (uint32_t s = 1; s <= coll_steps(collective->schedule, r); s++)
 					send_step(plan, &rec, r, s, exporter);
-				if (in_order && it + 1 == collective->iterations)
-					plan_forget_rank(collective, r, remote, reports);
 			}
 		}
 	}
@@ -280,7 +273,7 @@ stream_head_send(const struct emulation *emulation, struct exporter *exporter)
 	send_topology(scenario->topo, exporter);
 	send_settings(scenario, exporter);
 	emulation_stream_head(emulation, exporter);
-	send_collectives(scenario->plan, emulation->partition, exporter);
+	send_collectives(scenario->plan, exporter);
 	send_order(scenario->plan, exporter);
 	if (scenario->plan->judged)
 		send_flows(scenario, exporter);

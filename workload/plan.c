@@ -108,7 +108,8 @@ plan_destroy(struct plan *plan)
 		free(plan->collectives[i].after);
 		free(plan->collectives[i].ranks);
 		free(plan->collectives[i].in_flows);
-		plan_steps_free(&plan->collectives[i]);
+		free(plan->collectives[i].steps);
+		free(plan->collectives[i].step_of);
 	}
 	free(plan->collectives);
 	free(plan->backgrounds);
@@ -195,7 +196,8 @@ add_collective(struct plan_builder *b, uint32_t index)
 		return rc;
 	c->chains = chains_create(c->schedule);
 	c->ranks = calloc(c->schedule->ranks, sizeof(*c->ranks));
-	if (c->chains == NULL || c->ranks == NULL || plan_steps_create(c) != 0)
+	c->steps = calloc(coll_all_steps(c->schedule) + 1u, sizeof(*c->steps));
+	if (c->chains == NULL || c->ranks == NULL || c->steps == NULL)
 		return -ENOMEM;
 	place_ranks(b, b->workload->jobs[work->job].ranks, c);
 	return plan_make_flows(b, index, &work->config);
@@ -319,9 +321,9 @@ concerns_us(const struct plan_collective *c, uint32_t rank, const bool *remote)
 
 /* The steps of ranks that follow each other. @param from, to  steps, by their index */
 static void
-forget_waits(const struct plan_collective *c, uint32_t from, uint32_t to)
+forget_waits(struct plan_collective *c, uint32_t from, uint32_t to)
 {
-	const struct chains *chains = c->chains;
+	struct chains *chains = c->chains;
 
 	array_forget(chains->awaits, chains->first_await[from], chains->first_await[to], sizeof(*chains->awaits));
 	array_forget(chains->waiters, chains->first_waiter[from], chains->first_waiter[to], sizeof(*chains->waiters));
@@ -331,7 +333,7 @@ forget_waits(const struct plan_collective *c, uint32_t from, uint32_t to)
 }
 
 static void
-forget_steps(const struct plan_collective *c, uint32_t from, uint32_t to)
+forget_steps(struct plan_collective *c, uint32_t from, uint32_t to)
 {
 	array_forget(c->schedule->steps, from, to, sizeof(*c->schedule->steps));
 	if (c->step_of != NULL)
@@ -341,8 +343,7 @@ forget_steps(const struct plan_collective *c, uint32_t from, uint32_t to)
 }
 
 static void
-forget_ranks(struct plan *plan, const bool *remote,
-	     void (*forget)(const struct plan_collective *c, uint32_t from, uint32_t to))
+forget_ranks(struct plan *plan, const bool *remote, void (*forget)(struct plan_collective *c, uint32_t from, uint32_t to))
 {
 	for (uint32_t i = 0; i < plan->ncollectives && remote != NULL; i++) {
 		struct plan_collective *c = &plan->collectives[i];
@@ -359,38 +360,6 @@ void
 plan_forget_waits(struct plan *plan, const bool *remote)
 {
 	forget_ranks(plan, remote, forget_waits);
-}
-
-bool
-plan_deps_in_order(const struct plan_collective *c)
-{
-	const struct coll_schedule *schedule = c->schedule;
-	uint32_t all = coll_all_steps(schedule), next = 0;
-
-	for (uint32_t i = 0; i < all; i++) {
-		if (schedule->steps[i].ndeps != 0 && schedule->steps[i].first_dep != next)
-			return false;
-		next += schedule->steps[i].ndeps;
-	}
-	return true;
-}
-
-void
-plan_forget_rank(const struct plan_collective *c, uint32_t rank, const bool *remote, bool reports)
-{
-	const struct coll_schedule *schedule = c->schedule;
-	uint32_t from = schedule->first_step[rank], to = schedule->first_step[rank + 1], begin = 0, end = 0;
-
-	for (uint32_t i = from; i < to; i++) {
-		if (schedule->steps[i].ndeps == 0)
-			continue;
-		if (end == 0)
-			begin = schedule->steps[i].first_dep;
-		end = schedule->steps[i].first_dep + schedule->steps[i].ndeps;
-	}
-	array_forget(schedule->deps, begin, end, sizeof(*schedule->deps));
-	if (!reports && remote != NULL && !concerns_us(c, rank, remote))
-		forget_steps(c, from, to);
 }
 
 void

@@ -136,7 +136,6 @@ struct plan_collective {
 	struct plan_rank *ranks;        /* [schedule->ranks] */
 	struct plan_step *steps;        /* [coll_all_steps()], as schedule->steps, where step_of is NULL */
 	uint32_t *step_of;              /* [coll_all_steps()] in steps, of which each is another then; NULL */
-	struct kinds *kinds;            /* while steps that step_of shares are found: what finds equal ones; NULL */
 	struct chains *chains;          /* owned */
 	uint32_t job;                   /* its collectives have the same ranks and as many iterations */
 	/*
@@ -293,12 +292,6 @@ int plan_predict_packets(const struct plan *plan, const struct routing *routing,
  */
 /* Before nodes are built: which steps wait for those of others' ranks, and the reverse. */
 void plan_forget_waits(struct plan *plan, const bool *remote);
-/*
- * While header records are made: the same as plan_forget_steps() of a rank whose records will not be asked for again. Ranks
- * in order; nothing where plan_deps_in_order() is false, which is read before the first.
- */
-void plan_forget_rank(const struct plan_collective *c, uint32_t rank, const bool *remote, bool reports);
-bool plan_deps_in_order(const struct plan_collective *c);
 /*
  * When header records have been made: the dependencies, which chains have as well, and the steps of others' ranks.
  * @param reports  the results of all ranks are reported here: all steps stay

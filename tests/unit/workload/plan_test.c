@@ -425,47 +425,6 @@ a_partition_forgets_others(void **state)
 	plan_destroy(plan);
 }
 
-/* As each rank is reported, its dependencies go, and not those of the ranks behind it, nor steps of its own partition's. */
-static void
-ranks_are_forgotten_one_by_one(void **state)
-{
-	const bool remote[] = { false, false, false, false, true, true, true, true, true };
-	struct plan *plan, *whole;
-	struct coll_schedule *of, *all;
-
-	(void)state;
-	star_init(&star, 8);
-	plan = make(
-		"collectives = ( { op = \"broadcast\"; algorithm = \"ring\"; chunks = 4096; root = 2; bytes = 65536; } );");
-	assert_non_null(plan);
-	whole = plan_create(&star.topo, &options, workload, NULL, 0, &err);
-	assert_non_null(whole);
-	of = plan->collectives[0].schedule;
-	all = whole->collectives[0].schedule;
-	assert_true(plan_deps_in_order(&plan->collectives[0]));
-	for (uint32_t rank = 0; rank < 8; rank++) {
-		for (uint32_t i = of->first_step[rank]; i < of->first_step[rank + 1]; i++) {
-			const struct coll_step *step = &of->steps[i];
-
-			assert_memory_equal(step, &all->steps[i], sizeof(*step));
-			assert_memory_equal(of->deps + step->first_dep, all->deps + step->first_dep,
-					    step->ndeps * sizeof(*of->deps));
-			assert_int_equal(plan_step_at(&plan->collectives[0], rank, i - of->first_step[rank] + 1)->flow,
-					 plan_step_at(&whole->collectives[0], rank, i - of->first_step[rank] + 1)->flow);
-		}
-		plan_forget_rank(&plan->collectives[0], rank, remote, false);
-	}
-	/* Rank 3 is here, 5 is not: its steps, and what rank 3 waited for, are zeros but at the ends of pages. */
-	assert_int_equal(plan_step_bytes(&plan->collectives[0], 3, 2048), plan_step_bytes(&whole->collectives[0], 3, 2048));
-	assert_int_equal(plan_step_bytes(&plan->collectives[0], 5, 2048), 0);
-	assert_int_equal(of->deps[coll_step_at(all, 3, 2048)->first_dep].step, 0);
-	plan->collectives[0].schedule->steps[0].first_dep++;
-	of->steps[0].ndeps = 1;
-	assert_false(plan_deps_in_order(&plan->collectives[0]));
-	plan_destroy(whole);
-	plan_destroy(plan);
-}
-
 /* A ring of 4 with a flow of 3 frames beside it: data there, ACKs back, each over its host's port and the switch's. */
 static void
 packets_are_predicted(void **state)
@@ -511,7 +470,6 @@ UNIT_TEST(plan)
 		TEST(further_dependencies_have_records),
 		TEST(digest_distinguishes_plans),
 		TEST(a_partition_forgets_others),
-		TEST(ranks_are_forgotten_one_by_one),
 		TEST(packets_are_predicted),
 	};
 
