@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 #include "common/err.h"
-#include "common/input_file.h"
 
 /* @return descriptor, closed on exec; or negative errno with err: it cannot be opened, or -EINVAL: it is no regular file */
 int input_open(const char *path, struct err *err);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "eval/truth.h"
-#include "common/input_file.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "common/input_file.h"
 
 int
 truth_init(struct truth *truth, json_t *meaning, json_t *fabric, struct err *err)

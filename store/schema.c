@@ -119,7 +119,7 @@ const struct store_schema store_schemas[STORE_TABLES] = {
 				 "as in run.json; or of datagrams that reached no program of an embedded host: "
 				 "datagram_unposted, without a posted receive; datagram_unknown_qp, to a QP that "
 				 "is not there; datagram_expired, in flight for longer than their contents are "
-				 "kept (32,512 datagrams of the sender; of more than 26 NICs fewer, 768 at least)"),
+				 "kept (32,512 datagrams of the sender; with more than 26 NICs fewer, 768 at least)"),
 			    INT("packets", "packets", ""), INT("bytes", "B", "on the wire; NULL: of datagrams"),
 			    INT("first_ns", "ns", "the first; NULL: of datagrams"),
 			    INT("last_ns", "ns", "the last; NULL: of datagrams") } },

@@ -46,11 +46,10 @@ struct held {
 	uint32_t nbetween;
 };
 
-/* A gap between two prompt probes from one ToR to another, by unknown paths. */
+/* A time in which a queue may have held all probes from one ToR to another, by unknown paths. */
 struct between {
 	uint64_t key; /* as tors_of() */
 	uint64_t from_ps, to_ps;
-	uint64_t held_ps; /* until then a queue is known to have held probes from this gap or one before; 0: none did */
 };
 
 /* ---- what buffers can hold ---- */
@@ -217,18 +216,21 @@ cmp_crossing(const void *pa, const void *pb)
 {
 	const struct crossing *a = pa, *b = pb;
 
-	return a->key != b->key ? CMP(a->key, b->key) : CMP(a->sent_ps, b->sent_ps);
+	if (a->key != b->key)
+		return CMP(a->key, b->key);
+	return a->sent_ps != b->sent_ps ? CMP(a->sent_ps, b->sent_ps) : CMP(a->held_ps, b->held_ps);
 }
 
 /*
  * Queues serve in order: what was sent after a probe that was held arrived after it. The probes in time before and after
- * it bound the time in which none returned, wherever the queue was: it may have held all of them.
+ * it bound the time in which none returned, wherever the queue was: it may have held all of them, and until it arrived
+ * others, too.
  */
 static void
 join_crossings(const struct crossing *list, uint32_t count, uint64_t timeout_ps, struct held *held)
 {
 	uint64_t prompt_ps = 0, until_ps = 0;
-	bool any = false;
+	bool any = false; /* since prompt_ps one was held */
 
 	for (uint32_t i = 0; i < count; i++) {
 		const struct crossing *at = &list[i];
@@ -239,13 +241,16 @@ join_crossings(const struct crossing *list, uint32_t count, uint64_t timeout_ps,
 			any = true;
 			until_ps = max_u64(until_ps, at->held_ps - timeout_ps);
 		}
-		if ((prompt || last) && (any || until_ps > prompt_ps || to_ps - prompt_ps >= timeout_ps / LIMITS_LATE))
+		if (held->until_ps != UINT64_MAX)
+			to_ps = min_u64(to_ps, until_ps + held->until_ps);
+		if ((prompt || last) && (any || until_ps > prompt_ps))
 			held->between[held->nbetween++] =
-				(struct between){ at->key, prompt_ps, to_ps, any ? max_u64(until_ps, to_ps) : until_ps };
-		any &= !prompt;
-		prompt_ps = last ? 0 : prompt ? at->sent_ps : prompt_ps;
-		until_ps = last ? 0 : until_ps;
-		any &= !last;
+				(struct between){ at->key, prompt_ps, any ? max_u64(until_ps, to_ps) : until_ps };
+		if (prompt || last) {
+			prompt_ps = last ? 0 : at->sent_ps;
+			until_ps = last ? 0 : until_ps;
+			any = false;
+		}
 	}
 }
 
@@ -692,7 +697,7 @@ is_held_between(const struct held *held, uint64_t key, uint64_t time_ps)
 	}
 	if (low == 0 || held->between[low - 1].key != key)
 		return false;
-	return time_ps < held->between[low - 1].held_ps;
+	return time_ps < held->between[low - 1].to_ps;
 }
 
 bool

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "common/input_file.h"
 #include "diag/report/report.h"
 
 #include <errno.h>
@@ -8,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/input_file.h"
 #include "common/units.h"
 #include "diag/report/facts.h"
 
@@ -297,10 +297,13 @@ apply(struct verdict *v, uint32_t index, const json_t *jobs, struct err *err)
 int
 costs_apply(struct verdict *v, const char *path, struct err *err)
 {
-	json_t *root = (errno = 0, input_json(path, 0, NULL));
-	const json_t *jobs = json_object_get(root, "jobs");
+	const json_t *jobs;
+	json_t *root;
 	int ret;
 
+	errno = 0;
+	root = input_json(path, 0, NULL);
+	jobs = json_object_get(root, "jobs");
 	if (json_is_array(jobs))
 		ret = read_twins(v, jobs, path, err);
 	else if (errno == ENOMEM)

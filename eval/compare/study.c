@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "common/input_file.h"
 #include "eval/compare/score.h"
 
 #include <errno.h>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/array.h"
+#include "common/input_file.h"
 #include "common/log.h"
 #include "common/run_files.h"
 #include "emulation/outputs/outputs.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "common/input_file.h"
 #include "eval/odd/odd.h"
 
 #include <errno.h>
@@ -11,6 +10,7 @@
 #include <string.h>
 
 #include "common/array.h"
+#include "common/input_file.h"
 #include "common/minmax.h"
 #include "common/printable.h"
 #include "common/run_files.h"

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "twin/rerun/results.h"
-#include "common/input_file.h"
 
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "common/input_file.h"
 
 #define WAIT_LIMIT_MS 60000 /* for other programs that read or write the file */
 

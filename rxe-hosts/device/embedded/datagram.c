@@ -30,10 +30,11 @@ struct ud_qp {
 uint32_t
 ud_slots_of(uint32_t nics)
 {
-	uint64_t slots = UD_SLOTS_BYTES / ((uint64_t)nics * sizeof(struct ud_contents) + 1);
+	uint32_t slots = UD_MAX_SLOTS;
 
-	slots -= slots % UD_CHUNK_SLOTS;
-	return (uint32_t)(slots < UD_MIN_SLOTS ? UD_MIN_SLOTS : slots > UD_MAX_SLOTS ? UD_MAX_SLOTS : slots);
+	while (slots > UD_MIN_SLOTS && (uint64_t)nics * slots * sizeof(struct ud_contents) > UD_SLOTS_BYTES)
+		slots /= 2;
+	return slots;
 }
 
 /* @return NULL: no memory, or none was made with such a PSN */
@@ -331,11 +332,11 @@ embedded_datagram_put(struct embedded_shared *shared, const struct pkt *p, const
 
 	if (ud == NULL)
 		return -ENOMEM;
+	if (!ud_qp_sent(p) || size != sizeof(*kept))
+		return -EPROTO;
 	kept = make_slot(shared, ud, p->psn);
 	if (kept == NULL)
 		return -ENOMEM;
-	if (!ud_qp_sent(p) || size != sizeof(*kept))
-		return -EPROTO;
 	memcpy(kept, bytes, size);
 	if (kept->bytes > DEVICE_UD_BYTES)
 		return -EPROTO;

@@ -55,7 +55,7 @@ struct embedded_shared {
 	uint32_t *first_of;      /* [nodes + 1] of each host, in flows_of */
 	uint32_t *flows_of;      /* planned flows that it sends or receives, by number */
 	uint32_t nports;
-	uint32_t ud_slots;     /* of each NIC, a multiple of UD_CHUNK_SLOTS */
+	uint32_t ud_slots;     /* of each NIC: a power of two, as the number of PSNs is, which wrap */
 	struct ud_qp **ud_qps; /* [nports] of hosts' NICs; NULL: none was opened. Their own host's, but sent: any host's */
 	const struct rc_send *
 		*senders; /* [flows] whose messages packets with payload belong to; NULL: of no embedded host */
@@ -305,7 +305,7 @@ void host_datagram_arrived(struct host *host, struct nic *nic, const struct pkt 
 
 /* UD QPs that send and receive contents. */
 
-/* @return how many datagrams each of so many NICs keeps the contents of */
+/* @return how many datagrams each of so many NICs keeps the contents of, a power of two */
 uint32_t ud_slots_of(uint32_t nics);
 void ud_qp_destroy(struct ud_qp *ud); /* NULL: nothing to do */
 int64_t host_ud_open(struct device *dev, uint16_t nic, uint32_t receives);
