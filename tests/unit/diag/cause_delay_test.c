@@ -493,23 +493,32 @@ test_delay_beside_a_hole(void **state)
 	verdict_destroy(v);
 }
 
-/* ACKs to 17 are late, and its NIC pauses 2:2: whatever it takes in waits, which no storm does. */
+/* ACKs to 17 are late, and its NIC pauses 2:2, for 5 ms in all. */
 static void
-test_delay_of_a_slow_nic(void **state)
+put_late_and_paused(struct records *r)
 {
 	const struct seen seen = { .min_us = 30, .mean_us = 31, .depth = 7, .ports = 3 };
 	struct rec_port_row row = records_port_row(1, 0, LAST, 1000, 0, 1);
+
+	case_fabric(r);
+	set_window(r);
+	put_step(r, H17, 0, 80 * MS, &seen);
+	put_way17(r, &seen);
+	route_back(r, F17, back17);
+	row.pause_ps = 5 * MS;
+	records_put_port(r, SW2, row);
+}
+
+/* Whatever the NIC takes in waits, which no storm does. */
+static void
+test_delay_of_a_slow_nic(void **state)
+{
 	const struct finding *nic;
 	struct records r;
 	struct verdict *v;
 
-	case_fabric(&r);
-	set_window(&r);
-	put_step(&r, H17, 0, 80 * MS, &seen);
-	put_way17(&r, &seen);
-	route_back(&r, F17, back17);
-	row.pause_ps = 5 * MS;
-	records_put_port(&r, SW2, row);
+	(void)state;
+	put_late_and_paused(&r);
 	v = case_conclude(&r, REC_END_COMPLETE);
 	nic = case_find(v, FINDING_HOST_LIMITED, "17:1", NULL);
 	assert_non_null(nic);
@@ -523,20 +532,12 @@ test_delay_of_a_slow_nic(void **state)
 static void
 test_delay_beside_a_storm(void **state)
 {
-	const struct seen seen = { .min_us = 30, .mean_us = 31, .depth = 7, .ports = 3 };
-	struct rec_port_row row = records_port_row(1, 0, LAST, 1000, 0, 1);
-	struct rec_port_row lasting = row;
+	struct rec_port_row lasting = records_port_row(1, 0, LAST, 1000, 0, 1);
 	struct records r;
 	struct verdict *v;
 
 	(void)state;
-	case_fabric(&r);
-	set_window(&r);
-	put_step(&r, H17, 0, 80 * MS, &seen);
-	put_way17(&r, &seen);
-	route_back(&r, F17, back17);
-	row.pause_ps = 5 * MS;
-	records_put_port(&r, SW2, row);
+	put_late_and_paused(&r);
 	lasting.state_only = true;
 	lasting.paused = true;
 	lasting.paused_since_ps = lasting.to_ps - 4 * MS;
