@@ -32,6 +32,7 @@ static const struct {
 #define FILES_A_CPU 2 /* at a time */
 #define MAX_RUNNING 64
 #define LINE_BYTES 512
+#define STILL_RUNNING ": still running:" /* when a signal asked for the end */
 
 /* A file that is being run in a process of its own. */
 struct running {
@@ -103,6 +104,7 @@ end_one(struct running *slots, pid_t pid, int status, const struct rusage *used,
 {
 	struct running *ended = slots;
 	char by_signal[LINE_BYTES];
+	int signal_number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 
 	while (ended < slots + MAX_RUNNING && ended->pid != pid)
 		ended++;
@@ -110,8 +112,11 @@ end_one(struct running *slots, pid_t pid, int status, const struct rusage *used,
 	printf("# %s: %.2f s of processor time\n", files[ended->file].name,
 	       (double)(used->ru_utime.tv_sec + used->ru_stime.tv_sec) +
 		       (double)(used->ru_utime.tv_usec + used->ru_stime.tv_usec) / 1e6);
-	snprintf(by_signal, sizeof(by_signal), ": ended by %s:", strsignal(WTERMSIG(status)));
-	if (WIFSIGNALED(status))
+	snprintf(by_signal, sizeof(by_signal), ": ended by %s:", strsignal(signal_number));
+	/* What ends this process group may reach a file's process first: it was running. */
+	if (signal_number == SIGTERM || signal_number == SIGINT)
+		print_file(ended, STILL_RUNNING, failures);
+	else if (signal_number != 0)
 		print_file(ended, by_signal, failures);
 	else
 		print_file(ended, WEXITSTATUS(status) == 0 ? NULL : ":", failures);
@@ -125,7 +130,7 @@ end_all(struct running *slots, struct failures *failures)
 	for (struct running *slot = slots; slot < slots + MAX_RUNNING; slot++)
 		if (slot->pid != 0) {
 			kill(slot->pid, SIGKILL);
-			print_file(slot, ": still running:", failures);
+			print_file(slot, STILL_RUNNING, failures);
 		}
 }
 
