@@ -84,14 +84,20 @@ packets_of(const struct cause_input *in, const struct run_step *s)
 	return ceil((double)(s->open ? s->acked_bytes : s->bytes) / fmax(1, in->ev->run.payload_bytes));
 }
 
-/* What a neighbour of a step sent in an epoch, if it began and ended there, by the same flow. */
+/*
+ * What a neighbour of a step sent in an epoch by the same flow, at most: all of it, or as much as the link carries while
+ * both last.
+ */
 static double
 sent_beside(const struct cause_input *in, uint32_t step, uint32_t other, struct window epoch)
 {
 	const struct run_step *s = &in->steps[step], *o = &in->steps[other];
-	bool within = o->started && o->reported && !o->open && o->start_ps >= epoch.from_ps && o->end_ps <= epoch.to_ps;
+	uint64_t overlap_ps = o->started ? window_overlap_ps(epoch, o->start_ps, o->open ? epoch.to_ps : o->end_ps) : 0;
+	uint32_t port = in->ev->flows[s->flow].src_port;
 
-	return o->flow == s->flow && within ? packets_of(in, o) : 0;
+	if (o->flow != s->flow || !o->reported || overlap_ps == 0)
+		return 0;
+	return fmin(packets_of(in, o), ceil((double)overlap_ps / frame_ps(in->ev, port)));
 }
 
 static bool
@@ -102,10 +108,7 @@ is_neighbour(const struct cause_input *in, uint32_t step, uint32_t other)
 	return other < in->nsteps && o->collective == s->collective && o->rank == s->rank;
 }
 
-/*
- * Packets of a row that may be of a step: not those of other steps of its rank that the epoch contains as a whole. Steps
- * of a rank follow each other.
- */
+/* Packets of a row that are of a step: not those that other steps of its rank may have sent. They follow each other. */
 static double
 packets_in_row(const struct cause_input *in, uint32_t step, struct window epoch, const struct rec_flow_row *row)
 {

@@ -12,6 +12,25 @@ CABLES = ({"4:3", "8:1"}, {"8:2", "6:3"}, {"5:2", "1:4"}, {"10:1", "5:4"})
 # No fault: what goes ahead of data has no row, of polling packets on slow links, and beside much data; and copies of a polling
 # packet, by a slow link and a fast one, count at a switch at two times.
 CLEAN = {
+    "a queue of an epoch that no report has": """
+topology = { kind = "explicit"; rate = "25Gbps"; delay = "500ns"; switches = [ "s" ]; hosts = [ "h0", "h1", "h2" ];
+  links = ( "h0 s 1Gbps 5us", "h1 s 40Gbps 50us", "h2 s 40Gbps 500ns" ); };
+jobs = (
+  { name = "job0"; ranks = [ "h2", "h1", "h0" ]; iterations = 3; compute = "1401200ns"; collectives = (
+    { name = "c0"; op = "allreduce"; algorithm = "ring"; bytes = "84996B"; sport = 10000; } ); }
+);
+flows = (
+  { src = "h2"; dst = "h0"; sport = 30000; bytes = "307200B"; start = "1049651ns"; },
+  { src = "h2"; dst = "h0"; sport = 30001; bytes = "1024B"; start = "2344154ns"; }
+);
+seed = 1672097348609298771L;
+switch = { ecn = { rate = "25Gbps"; }; };
+host = { ack_every = 1; window_scales_with_rate = true; mtu = 1024; cc = "none"; timeout = "72060us"; };
+detection = { spacing = "5us"; rtt_percent = 120; policy = "vedrfolnir-poster"; };
+telemetry = { contention = "exact"; quiet_depth = 100; epochs_kept = 2; };
+timing = { pipeline = "100ns"; };
+load_balancing = { kind = "adaptive"; adaptive = { memory = "64KiB"; }; };
+""",
     "polls ahead": """
 topology = { kind = "leaf-spine"; rate = "10Gbps"; delay = "100ns"; leaves = 8; spines = 2; hosts_per_leaf = 4; parallel = 1; uplink_rate = "1Gbps"; };
 jobs = (
