@@ -136,7 +136,7 @@ hop_wait_ps(const struct cause_input *in, uint32_t flow, uint32_t port, struct p
 {
 	const struct evidence *ev = in->ev;
 	double took_ps = (double)(p->during.to_ps - p->during.from_ps), covered_ps = 0, missing_ps;
-	double seen = 0, depth = 0, pause_ps = 0, classes = 1, waiting = 1;
+	double counted = 0, seen = 0, depth = 0, pause_ps = 0, classes = 1, waiting = 1;
 	struct ev_range epochs = evidence_epochs(ev, port, p->during.from_ps, p->during.to_ps);
 	double overtaken_ps = delay_overtaken_ps(ev, port, p->during), unreported_ps = 0;
 
@@ -156,10 +156,13 @@ hop_wait_ps(const struct cause_input *in, uint32_t flow, uint32_t port, struct p
 		if (row != NULL)
 			seen += packets_in_row(in, p->step, (struct window){ epoch->from_ps, known_to_ps(epoch, row) },
 					       row);
+		counted += row != NULL ? (double)row->packets : 0;
 		depth += row != NULL ? (double)row->depth_sum : 0;
 	}
 	missing_ps = fmax(0, took_ps - covered_ps);
 	p->missing_ps = fmax(p->missing_ps, missing_ps);
+	/* In the time without a report the step's NIC sends so many at most; its others are among those counted. */
+	seen = fmax(seen, fmin(counted, p->packets - ceil(missing_ps / frame_ps(ev, ev->flows[flow].src_port))));
 	if (seen < 1 || seen < p->least * p->packets * (p->packets < FEW_PACKETS ? 1 : 1 - missing_ps / took_ps))
 		return INFINITY;
 	return depth / fmin(p->samples, seen) * classes * frame_ps(ev, port) + held_ps(in, pause_ps, p->samples) +
