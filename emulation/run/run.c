@@ -539,7 +539,8 @@ open_files(const struct run_options *options, struct emulation *emulation, const
 		err_set(err, -ENAMETOOLONG, "%s: the path is too long", options->out);
 		return NULL;
 	}
-	if (run_files_remove(options->out, err) < 0 || run_files_remove_systems(options->out, err) < 0 ||
+	if (run_dir_make(options->out, err) < 0 || run_files_remove(options->out, err) < 0 ||
+	    run_files_remove_systems(options->out, err) < 0 ||
 	    run_files_remove_partitions(options->out, options->partitions.count != 0 ? options->partitions.count : 1, err) <
 		    0 ||
 	    (scenario->nexternal == 0 && run_files_remove_guests(options->out, err) < 0) ||

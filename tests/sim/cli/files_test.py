@@ -11,7 +11,7 @@ import subprocess
 import time
 
 from cases import fault, small
-from harness import (ANALYZER, STALL_LIMIT_S, ROCELAB, SCENARIOS, Run, analyzer_page, check, command, descendants, fail, file_limit, rocelab,
+from harness import (ANALYZER, DPSWITCH, STALL_LIMIT_S, ROCELAB, SCENARIOS, Run, analyzer_page, check, command, descendants, fail, file_limit, rocelab,
                      scratch, sets)
 
 RESULTS = ("verdict.json", "report.txt", "report.html", "waiting.dot", "provenance.dot", "run.json", "truth.json",
@@ -284,6 +284,16 @@ def left_by_a_kill():
     check(not private.exists(), "killed: which goes with the next run", private)
 
 
+def fabric_alone():
+    """dpswitch makes its folder, and one that cannot be made is an error."""
+    out = scratch() / "of" / "mine"
+    command(DPSWITCH, small(), "--quiet", "--out", out)
+    check((out / "run.json").exists() and (out / "records.bin").exists(), "dpswitch alone: makes its folder", list(out.parent.iterdir()))
+    (out / "file").write_text("mine")
+    done = command(DPSWITCH, small(), "--quiet", "--out", out / "file" / "below", expect=2)
+    check(f"{out}/file" in done.stderr and (out / "file").read_text() == "mine", "dpswitch alone: no folder below a file", done.stderr)
+
+
 def dpdk_folder():
     """DPDK leaves no folder behind, wherever it makes one by itself."""
     there = scratch()
@@ -306,4 +316,5 @@ if __name__ == "__main__":
     no_empty_folder()
     busy_folder()
     left_by_a_kill()
+    fabric_alone()
     dpdk_folder()
