@@ -40,6 +40,8 @@ print_uncertain(const struct verdict *v, const struct claim *claim, char *buf)
 		   facts_evidence(v, network, evidence));
 }
 
+#define HOSTS_SHOWN 4
+
 static void
 print_hosts(const struct verdict *v, char *buf)
 {
@@ -49,9 +51,14 @@ print_hosts(const struct verdict *v, char *buf)
 	fmt_append(buf, FACTS_REASON, "The network carried every step%s in time; late were the hosts: ",
 		   run_finished(&v->run) ? "" : " that was reported");
 	for (uint32_t i = 0; i < v->nfindings; i++) {
-		if ((v->findings[i].type->traits & FINDING_OF_HOST) != 0)
-			fmt_append(buf, FACTS_REASON, "%s%s", named++ != 0 ? ", " : "", v->findings[i].root);
+		if ((v->findings[i].type->traits & FINDING_OF_HOST) == 0)
+			continue;
+		if (named < HOSTS_SHOWN)
+			fmt_append(buf, FACTS_REASON, "%s%s", named != 0 ? ", " : "", v->findings[i].root);
+		named++;
 	}
+	if (named > HOSTS_SHOWN)
+		fmt_append(buf, FACTS_REASON, " and %u more", named - HOSTS_SHOWN);
 	fmt_append(buf, FACTS_REASON, ". %s.", facts_evidence(v, facts_host(v), evidence));
 }
 

@@ -185,11 +185,19 @@ facts_doer(const struct verdict *v, const struct run_step *step, char *buf, size
 	return buf;
 }
 
+#define RANGES_SHOWN 6
+
 char *
 facts_ranges(const uint32_t *sorted, uint32_t count, char *buf, size_t cap)
 {
+	uint32_t shown = 0;
+
 	buf[0] = '\0';
 	for (uint32_t i = 0, n; i < count; i = n) {
+		if (shown++ == RANGES_SHOWN) {
+			fmt_append(buf, cap, " and %u more", count - i);
+			break;
+		}
 		for (n = i + 1; n < count && sorted[n] == sorted[n - 1] + 1; n++)
 			;
 		fmt_append(buf, cap, n - i > 1 ? "%s%u-%u" : "%s%u", i > 0 ? ", " : "", sorted[i], sorted[n - 1]);

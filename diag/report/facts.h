@@ -11,7 +11,8 @@
 
 #define FACTS_TEXT 640 /* enough for every sentence below, but for these */
 #define FACTS_EVIDENCE 512
-#define FACTS_REASON 512
+#define FACTS_REASON 1024
+#define FACTS_RANGES 160 /* of numbers of ten digits */
 #define FACTS_INCOMPLETE 1024
 
 struct facts {
@@ -44,7 +45,7 @@ const char *facts_op_key(uint32_t op);                 /* "allgather", of the ta
 
 /* "17->18" where no other flow of the pair can be meant, else its whole name. @return buf */
 char *facts_flow(const struct verdict *v, uint32_t flow, char *buf, size_t cap);
-/* "1-3, 7" */
+/* "1-3, 7"; of many ranges the first, "1-3, 7, 9, 11, 13, 15 and 20 more". */
 char *facts_ranges(const uint32_t *sorted, uint32_t count, char *buf, size_t cap);
 /* The owner of a step: its flow, as facts_flow() has it; of a local step its host. @return buf */
 char *facts_doer(const struct verdict *v, const struct run_step *step, char *buf, size_t cap);

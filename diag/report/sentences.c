@@ -61,7 +61,7 @@ append_collectives(const struct verdict *v, const struct finding *finding, char 
 {
 	const struct run_collective *first = &v->run.collectives[finding->collective];
 	uint32_t *iterations = calloc((size_t)finding->nparts + 1, sizeof(*iterations)), names = 1;
-	char ranges[96];
+	char ranges[FACTS_RANGES];
 
 	for (uint32_t i = 0; i < finding->nparts && iterations != NULL; i++) {
 		const struct run_collective *c = &v->run.collectives[finding->parts[i].collective];
@@ -82,7 +82,7 @@ static void
 append_steps(const struct verdict *v, const struct finding *finding, char *buf, size_t cap)
 {
 	uint32_t *numbers = calloc((size_t)finding->nsteps + 1, sizeof(*numbers)), count = 0;
-	char ranges[96];
+	char ranges[FACTS_RANGES];
 
 	if (finding->nsteps == 0) {
 		free(numbers);

@@ -83,10 +83,16 @@ static void
 ranges(void **state)
 {
 	static const uint32_t steps[] = { 1, 2, 3, 5, 7, 8 };
-	char buf[32];
+	uint32_t many[60];
+	char buf[FACTS_RANGES];
 
 	assert_string_equal(facts_ranges(steps, 6, buf, sizeof(buf)), "1-3, 5, 7-8");
 	assert_string_equal(facts_ranges(steps, 0, buf, sizeof(buf)), "");
+	for (uint32_t i = 0; i < ARRAY_LEN(many); i++)
+		many[i] = 4000000000 + 3 * (i / 2) + i % 2;
+	assert_string_equal(facts_ranges(many, ARRAY_LEN(many), buf, sizeof(buf)),
+			    "4000000000-4000000001, 4000000003-4000000004, 4000000006-4000000007, 4000000009-4000000010, "
+			    "4000000012-4000000013, 4000000015-4000000016 and 48 more");
 }
 
 static void

@@ -68,12 +68,17 @@ claims_about_findings(void **state)
 		"packets reported at 6:2 had 51034112 packets of 13->19/10001>10001 ahead of them, 611.84 each.");
 	for (uint32_t i = 0; i < v->nfindings; i++)
 		v->findings[i].type = FINDING_SLOW_HOST;
+	v->sections[0].claim = (struct claim){ .kind = CLAIM_HOSTS_LATE, .innocent = true };
+	assert_int_equal(v->nfindings, 6);
+	for (uint32_t i = 0; i < v->nfindings; i++)
+		snprintf(v->findings[i].root, sizeof(v->findings[i].root), "h%u", i);
+	assert_non_null(strstr(facts_reason(v, buf), "late were the hosts: h0, h1, h2, h3 and 2 more. "));
+	snprintf(v->findings[0].root, sizeof(v->findings[0].root), "6:2");
 	for (uint32_t i = 2; i < v->nfindings; i++)
 		finding_fini(&v->findings[i]);
 	v->nfindings = 2;
 	snprintf(v->findings[1].root, sizeof(v->findings[1].root), "17");
 	v->findings[0].evidence.ps = 5e9;
-	v->sections[0].claim = (struct claim){ .kind = CLAIM_HOSTS_LATE, .innocent = true };
 	assert_string_equal(
 		facts_reason(v, buf),
 		"The network carried every step in time; late were the hosts: 6:2, 17. 13->19/10001>10001 step 2 "
