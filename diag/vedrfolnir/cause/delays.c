@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "common/minmax.h"
-#include "common/wire/drop.h"
 #include "diag/vedrfolnir/cause/cause.h"
 #include "diag/vedrfolnir/provenance/window.h"
 
@@ -181,101 +180,6 @@ path_wait_ps(const struct cause_input *in, const struct ev_flow *flow, struct pa
 	for (uint32_t h = 1; h < flow->nhops && isfinite(sum_ps); h++)
 		sum_ps += hop_wait_ps(in, id, in->ev->hops[flow->first_hop + h], p);
 	return sum_ps + held_ps(in, p->missing_ps, p->samples);
-}
-
-/*
- * Did data in classes without PFC take a part of a link that ACKs of a lossless class's flow leave by? Class 0 is one of
- * them, and rows do not distinguish these.
- */
-static bool
-has_lossy_data(const struct evidence *ev, const struct run_step *s)
-{
-	const struct ev_flow *flow = &ev->flows[s->flow];
-
-	for (uint32_t h = flow->nhops; h < flow->nhops + flow->nback && flow->prio != 0; h++) {
-		uint32_t port = ev->hops[flow->first_hop + h];
-		struct ev_range epochs = evidence_epochs(ev, port, s->start_ps, s->end_ps);
-
-		for (uint32_t e = epochs.first; e < epochs.end; e++) {
-			const struct rec_port_row *row = evidence_port_row(ev, &ev->epochs[e], 0);
-
-			if (row != NULL && (double)row->bytes * 8e12 / (double)ev->ports[port].rate_bps >=
-						   CAUSE_MIN_SHARE * (double)(row->to_ps - row->from_ps))
-				return true;
-		}
-	}
-	return false;
-}
-
-/*
- * Had a port that ACKs of a flow leave by counted packets that found its queue full? Those are of a class without PFC, as
- * class 0 is, and no report shows how long such a queue stands.
- */
-static bool
-had_full_queue(const struct evidence *ev, const struct run_step *s)
-{
-	const struct ev_flow *flow = &ev->flows[s->flow];
-
-	for (uint32_t i = 0; i < ev->drops.count; i++) {
-		const struct rec_drop_row *row = EV_AT(ev->drops, struct rec_drop_row, i);
-		uint32_t port = evidence_port(ev, row->hdr.node, row->port);
-
-		for (uint32_t h = flow->nhops; h < flow->nhops + flow->nback; h++)
-			if (row->reason == REC_DROP_QUEUE_FULL && row->first_ps < s->end_ps &&
-			    ev->hops[flow->first_hop + h] == port)
-				return true;
-	}
-	return false;
-}
-
-/*
- * ACKs are of class 0: behind others' data in it they wait without a report. Did such data take a part of any link,
- * anywhere, in the time of a step? Polling packets take next to nothing.
- */
-static bool
-acks_may_wait(const struct evidence *ev, const struct run_step *s)
-{
-	if (has_lossy_data(ev, s) || had_full_queue(ev, s))
-		return true;
-	for (uint32_t i = 0; i < ev->overtakes.count; i++) {
-		const struct rec_overtake_row *row = EV_AT(ev->overtakes, struct rec_overtake_row, i);
-		uint64_t from_ps = row->epoch_first * ev->run.epoch_ps, to_ps = evidence_overtake_end_ps(ev, row);
-		uint32_t port = evidence_port(ev, row->hdr.node, row->port);
-
-		if (!row->acks && row->prio == 0 && from_ps < s->end_ps && to_ps > s->start_ps &&
-		    (double)row->bytes * 8e12 / (double)ev->ports[port].rate_bps >=
-			    CAUSE_MIN_SHARE * (double)(to_ps - from_ps))
-			return true;
-	}
-	return false;
-}
-
-/*
- * Were packets of the flow seen at a port that is not on its configured path? Then the time of an idle path is unknown.
- */
-static bool
-has_left_its_path(const struct evidence *ev, const struct prov_graph *graph, const struct ev_flow *flow)
-{
-	for (uint32_t p = 0; p < graph->nreached; p++) {
-		const struct prov_at *at = prov_at_find(graph, &graph->ports[p], graph->victim);
-		uint32_t hop = 0;
-
-		while (hop < flow->nhops && ev->hops[flow->first_hop + hop] != graph->ports[p].port)
-			hop++;
-		if (at != NULL && at->packets > 0 && hop == flow->nhops)
-			return true;
-	}
-	return false;
-}
-
-bool
-delay_is_reported(const struct cause_input *in, uint32_t step)
-{
-	const struct run_step *s = &in->steps[step];
-	const struct ev_flow *flow = &in->ev->flows[s->flow];
-
-	return in->graphs[step] != NULL && flow->nhops >= 2 && !has_left_its_path(in->ev, in->graphs[step], flow) &&
-	       !acks_may_wait(in->ev, s);
 }
 
 /* Of a step's packets, the share of which round trips were measured. */
