@@ -524,49 +524,15 @@ cut_off(const struct rerun_case *c, double base_ns, struct costs *costs)
 			costs->ns[i] = 0;
 }
 
-/* To shares of their sum. @return the sum */
-static double
-normalize(double *of, size_t count)
-{
-	double sum = 0;
-
-	for (size_t i = 0; i < count; i++)
-		sum += of[i];
-	for (size_t i = 0; sum > 0 && i < count; i++)
-		of[i] /= sum;
-	return sum;
-}
-
-/* Shares of costs that are an effect. What may be nothing is known best by its mean. @return the costs' sum */
-static double
-shares_of(const struct rerun_case *c, const struct rerun_truth *truth, double *shares)
-{
-	for (size_t i = 0; i < c->suspects.count; i++) {
-		double ns = truth->costs[i].shapley_ns;
-
-		shares[i] = rerun_is_effect(c, truth->base_ns, ns) ? ns : 0;
-	}
-	return normalize(shares, c->suspects.count);
-}
-
-/*
- * By how much claims that are right differ from shares of costs with such standard errors, on average: by what is expected
- * of normal errors, first order.
- */
+/* As rerun_shares() are known, by the standard errors of the truth. */
 static double
 error_by_chance(const struct rerun_case *c, const struct rerun_truth *truth, const double *shares, double sum_ns)
 {
-	double squares = 0, sum = 0;
+	double errors_ns[SUSPECT_MAX];
 
 	for (size_t i = 0; i < c->suspects.count; i++)
-		squares += truth->costs[i].error_ns * truth->costs[i].error_ns;
-	for (size_t i = 0; sum_ns > 0 && i < c->suspects.count; i++) {
-		double error_ns = truth->costs[i].error_ns;
-
-		sum += sqrt(M_2_PI * ((1 - 2 * shares[i]) * error_ns * error_ns + shares[i] * shares[i] * squares)) /
-		       sum_ns;
-	}
-	return sum / (double)c->suspects.count;
+		errors_ns[i] = truth->costs[i].error_ns;
+	return rerun_shares_error(shares, errors_ns, c->suspects.count, sum_ns);
 }
 
 /* Neither alone nor together with others does it cost anything. */
@@ -605,8 +571,8 @@ counterfactual_score(const struct rerun_case *c, const struct rerun_truth *truth
 	cut_off(c, truth->base_ns, &alone);
 	score->tau = kendall_tau(claimed_ns, shapley.ns, (uint32_t)count);
 	score->tau_alone = kendall_tau(claimed_ns, alone.ns, (uint32_t)count);
-	sum_ns = shares_of(c, truth, shares);
-	normalize(claimed_ns, count);
+	sum_ns = rerun_shares(c, truth, shares);
+	rerun_normalize(claimed_ns, count);
 	for (size_t i = 0; i < count; i++)
 		score->error += fabs(claimed_ns[i] - shares[i]) / (double)count;
 	score->by_chance = error_by_chance(c, truth, shares, sum_ns);

@@ -226,12 +226,65 @@ job_json(const struct costing *costing, uint32_t job, const struct rerun_truth *
 
 	for (size_t i = 0; i < costing->c.suspects.count; i++)
 		json_array_append_new(suspects, suspect_json(costing, i, truth, scale, error_ns));
-	return json_pack("{s:I, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:b, s:f, s:b, s:I, s:o}", "job", (json_int_t)job,
+	return json_pack("{s:I, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:b, s:f, s:b, s:I, s:I, s:o}", "job", (json_int_t)job,
 			 "name", costing->model->run->jobs[job].name, "measured_ns", error->measured_ns, "twin_ns",
 			 truth->base_ns, "error", twin_error_job(error), "steps_error", twin_error_steps(error), "chance",
 			 twin_error_chance(error), "steps_chance", twin_error_chance_steps(error), "usable", 1,
-			 "without_any_ns", truth->all_ns, "sampled", costing->c.suspects.count > SHAPLEY_MAX, "runs",
-			 (json_int_t)(costing->c.nsets_out * costing->c.draws), "suspects", suspects);
+			 "without_any_ns", truth->all_ns, "sampled", costing->c.suspects.count > SHAPLEY_MAX, "draws",
+			 (json_int_t)costing->c.draws, "runs", (json_int_t)(costing->c.nsets_out * costing->c.draws),
+			 "suspects", suspects);
+}
+
+/* Do draws differ in anything? */
+static bool
+is_random(const struct rerun_case *c, const struct rerun_truth *truth)
+{
+	bool random = truth->base_error_ns > 0 || truth->all_error_ns > 0;
+
+	for (size_t i = 0; i < c->suspects.count; i++)
+		random |= truth->costs[i].regained_error_ns > 0 || truth->costs[i].draws_error_ns > 0;
+	return random;
+}
+
+uint32_t
+twin_cost_draws(const struct rerun_case *c, const struct rerun_truth *truth)
+{
+	double shares[SUSPECT_MAX], errors_ns[SUSPECT_MAX], sum_ns = rerun_shares(c, truth, shares);
+
+	if (c->draws < 2 || !is_random(c, truth))
+		return c->draws;
+	if (c->draws < TWIN_DRAWS)
+		return TWIN_DRAWS;
+	for (size_t i = 0; i < c->suspects.count; i++)
+		errors_ns[i] = truth->costs[i].draws_error_ns;
+	if (rerun_shares_error(shares, errors_ns, c->suspects.count, sum_ns) <= TWIN_MAX_CHANCE)
+		return c->draws;
+	return min_u32(2 * c->draws, max_u32(c->draws, TWIN_MAX_DRAWS));
+}
+
+/* Runs it with as many draws as it needs, and as there is time for. @return 0 or negative errno with err */
+static int
+run_draws(struct rerun_case *c, struct rerun_store *store, const struct twin_work *work, struct rerun_truth *truth,
+	  struct err *err)
+{
+	struct reruns reruns = { .store = store, .cases = c, .ncases = 1, .jobs = work->jobs };
+	struct err late = { 0 };
+	uint32_t draws = 0;
+	int ret = 0;
+
+	while (ret == 0 && draws != c->draws) {
+		draws = c->draws;
+		ret = reruns_run(&reruns, err);
+		if (ret > 0)
+			ret = err_set(err, -EIO, "%d runs of the twin failed", ret);
+		if (ret == 0)
+			ret = rerun_truth(store, c, truth, err);
+		if (ret == 0)
+			c->draws = twin_cost_draws(c, truth);
+		if (twin_work_check(work, c->nsets_out * (c->draws - draws), &late) < 0)
+			c->draws = draws;
+	}
+	return ret;
 }
 
 /* @return NULL with err and errno set */
@@ -240,15 +293,10 @@ run_case(struct costing *costing, uint32_t job, const struct twin_work *work, co
 	 struct err *err)
 {
 	struct rerun_store *store = open_store(costing, err);
-	struct reruns reruns = { .store = store, .cases = &costing->c, .ncases = 1, .jobs = work->jobs };
 	struct rerun_truth truth;
 	json_t *result = NULL;
-	int ret = store != NULL ? reruns_run(&reruns, err) : -EIO;
+	int ret = store != NULL ? run_draws(&costing->c, store, work, &truth, err) : -EIO;
 
-	if (ret > 0)
-		ret = err_set(err, -EIO, "%d runs of the twin failed", ret);
-	if (ret == 0)
-		ret = rerun_truth(store, &costing->c, &truth, err);
 	if (ret == 0)
 		result = job_json(costing, job, &truth, error);
 	rerun_store_close(store);
@@ -292,7 +340,7 @@ twin_cost_job(const struct twin_model *model, uint32_t job, const char *dir, con
 					 .loaded = scenario,
 					 .job = job,
 					 .orders = TWIN_ORDERS,
-					 .draws = model->draws };
+					 .draws = max_u32(model->draws, 2) };
 	ret = suspects_list(scenario, job, &costing.c.suspects, err);
 	join_items(&costing.c.suspects);
 	costing.id = model->run->jobs[job].id;

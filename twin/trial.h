@@ -5,6 +5,7 @@
 #include <jansson.h>
 
 #include "twin/model.h"
+#include "twin/rerun/rerun.h"
 
 #define TWIN_DRAWS 8        /* of chance, where it decides something */
 #define TWIN_MAX_ERROR 0.05 /* of the job in a base run: beyond it the twin is given up */
@@ -81,6 +82,17 @@ int twin_fit(struct twin_model *model, struct twin_work *work, struct twin_error
 #define TWIN_MAX_SUSPECTS 10 /* of a job: those to which the verdict gives most */
 #define TWIN_ORDERS 8        /* by which shares of more than SHAPLEY_MAX suspects are sampled */
 #define TWIN_MAX_JOBS 4      /* whose causes are run without: those that lost most */
+#define TWIN_MAX_DRAWS 32    /* of chance, of costs */
+#define TWIN_MAX_CHANCE 0.02 /* of shares: an error by chance that needs no more draws */
+
+/*
+ * How many draws of chance the costs of a job's suspects need. Without a cause chance may decide though with all it does
+ * not, so two draws of every set show whether it does anywhere; then there are TWIN_DRAWS, and twice as many while chance
+ * makes an error of more than TWIN_MAX_CHANCE in the shares, on average.
+ * @param truth  over c->draws
+ * @return c->draws: no more
+ */
+uint32_t twin_cost_draws(const struct rerun_case *c, const struct rerun_truth *truth);
 
 /*
  * Runs the twin without the suspects of one job, and says what each cost.

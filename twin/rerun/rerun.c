@@ -484,6 +484,44 @@ rerun_is_effect(const struct rerun_case *c, double base_ns, double time_ns)
 	return time_ns >= RERUN_MIN_SHARE * base_ns || time_ns >= (double)c->rtt_ns;
 }
 
+double
+rerun_normalize(double *of, size_t count)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < count; i++)
+		sum += of[i];
+	for (size_t i = 0; sum > 0 && i < count; i++)
+		of[i] /= sum;
+	return sum;
+}
+
+double
+rerun_shares(const struct rerun_case *c, const struct rerun_truth *truth, double *shares)
+{
+	for (size_t i = 0; i < c->suspects.count; i++) {
+		double ns = truth->costs[i].shapley_ns;
+
+		shares[i] = rerun_is_effect(c, truth->base_ns, ns) ? ns : 0;
+	}
+	return rerun_normalize(shares, c->suspects.count);
+}
+
+double
+rerun_shares_error(const double *shares, const double *errors_ns, size_t count, double sum_ns)
+{
+	double squares = 0, sum = 0;
+
+	for (size_t i = 0; i < count; i++)
+		squares += errors_ns[i] * errors_ns[i];
+	for (size_t i = 0; sum_ns > 0 && i < count; i++) {
+		double own = errors_ns[i] * errors_ns[i];
+
+		sum += sqrt(M_2_PI * ((1 - 2 * shares[i]) * own + shares[i] * shares[i] * squares)) / sum_ns;
+	}
+	return count > 0 ? sum / (double)count : 0;
+}
+
 /* One draw's truth, but for words. @return 0 or -ENODATA with err */
 static int
 truth_of_draw(const struct draw *draw, struct rerun_truth *truth, struct err *err)
@@ -569,8 +607,8 @@ average(const struct rerun_case *c, const struct squares *squares, struct rerun_
 		cost->regained_ns /= draws;
 		cost->shapley_ns /= draws;
 		cost->regained_error_ns = sqrt(variance_of_mean(cost->regained_ns, squares->regained[i], draws));
-		cost->error_ns =
-			sqrt(cost->error_ns / draws + variance_of_mean(cost->shapley_ns, squares->shapley[i], draws));
+		cost->draws_error_ns = sqrt(variance_of_mean(cost->shapley_ns, squares->shapley[i], draws));
+		cost->error_ns = hypot(sqrt(cost->error_ns / draws), cost->draws_error_ns);
 		/* Of a job that was not done without it, what is regained is a most; with all, a least. */
 		cost->has_effect = cost->complete && rerun_is_effect(c, truth->base_ns, cost->regained_ns) &&
 				   cost->regained_ns > truth->limit * cost->regained_error_ns;

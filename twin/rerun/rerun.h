@@ -99,6 +99,7 @@ struct rerun_cost {
 	double shapley_ns;  /* its share of the cost of all together, where that is known */
 	/* Standard errors of these two: over draws, and of a share that was sampled. The draws of a pair are the same. */
 	double regained_error_ns, error_ns;
+	double draws_error_ns; /* the part of error_ns that more draws make smaller */
 	/* Words that a 95 % interval leaves room for: some have neither. */
 	bool has_effect, has_none;
 };
@@ -124,6 +125,24 @@ double rerun_limit(const struct rerun_case *c, uint32_t draws);
 
 /* Is so much time an effect, in a run that took base_ns? */
 bool rerun_is_effect(const struct rerun_case *c, double base_ns, double time_ns);
+
+/* To shares of their sum. @param of  [count] @return the sum */
+double rerun_normalize(double *of, size_t count);
+
+/*
+ * Shares of Shapley's costs that are an effect. What may be nothing is known best by its mean.
+ * @param shares  [c->suspects.count] filled in
+ * @return the sum of these costs
+ */
+double rerun_shares(const struct rerun_case *c, const struct rerun_truth *truth, double *shares);
+
+/*
+ * By how much shares that are right differ on average from those of costs with such standard errors: by what is expected of
+ * normal errors, first order.
+ * @param shares     [count] their sum is 1
+ * @param errors_ns  [count] of the costs, whose sum is sum_ns
+ */
+double rerun_shares_error(const double *shares, const double *errors_ns, size_t count, double sum_ns);
 
 /* @return 0, or -ENODATA with err set: the store does not have all of its runs */
 int rerun_truth(struct rerun_store *store, const struct rerun_case *c, struct rerun_truth *truth, struct err *err);

@@ -27,6 +27,21 @@ collectives = ( { name = "main"; op = "allreduce"; algorithm = "halving-doubling
 flows = ( { src = "h3"; dst = "h7"; sport = 20405; bytes = "4245555B"; start = "781922ns"; } );
 faults = ( { kind = "delay"; port = "s0:3"; extra = "84546ns"; }, { kind = "delay"; port = "l2:1"; extra = "35876ns"; } );
 """
+RANDOM_WITHOUT = """seed = 8600000010L;
+topology = { kind = "leaf-spine"; leaves = 4; spines = 2; hosts_per_leaf = 4; rate = "100Gbps"; delay = "1us"; };
+host = { timeout = "1ms"; };
+telemetry = { epoch = "100us"; late_looks = true; };
+collectives = ( { name = "main"; op = "allgather"; algorithm = "ring"; bytes = "21159744B"; sport = 10000;
+  ranks = [ "h1", "h2", "h3", "h4", "h6", "h7", "h9", "h10" ]; } );
+flows = (
+  { src = "h3"; dst = "h11"; sport = 20903; bytes = "3908650B"; start = "684816ns"; },
+  { src = "h13"; dst = "h14"; sport = 21050; bytes = "13665325B"; start = "377852ns"; }
+);
+faults = (
+  { kind = "slow-host"; host = "h4"; collective = 0; delay = "31234ns"; },
+  { kind = "pfc-storm"; port = "l2:5"; start = "837416ns"; duration = "623541ns"; }
+);
+"""
 CUT = """topology = { kind = "leaf-spine"; leaves = 4; spines = 2; hosts_per_leaf = 4; rate = "100Gbps"; delay = "1us"; };
 routing = { convergence = "0us"; };
 collectives = ( { name = "all"; op = "alltoall"; algorithm = "pairwise"; bytes = "4MB"; } );
@@ -149,6 +164,19 @@ def jobs_of_a_run():
     check(jobs["train"]["suspects"][0]["name"] == "job@shuffle", "each is the other's suspect")
 
 
+def chance_may_decide_without_a_cause():
+    """All draws of the run are alike; without the storm marks decide."""
+    alone = scratch() / "random-without"
+    alone.mkdir()
+    shutil.copy(rocelab(scenario_file(RANDOM_WITHOUT, "random-without.cfg")).dir / "records.bin", alone)
+    command(ROCELAB, "diagnose", alone, "--blame", "twin")
+    twin = json.loads((alone / "twin.json").read_text())
+    job = twin["jobs"][0]
+    check(twin["draws"] == 1 and job["chance"] == 0, "draws of the run are alike", (twin["draws"], job["chance"]))
+    check(job["draws"] >= 8 and job["runs"] == 8 * job["draws"], "those without a cause are not", (job["draws"], job["runs"]))
+    check(all(row["standard_error_ns"] > 0 for row in job["suspects"]), "costs have its standard errors", job["suspects"])
+
+
 def chance_is_averaged():
     """Marks by chance decide how jobs that share a queue fare: a run is one draw of many."""
     run = rocelab(SCENARIOS / "two-jobs.cfg", "--blame", "twin")
@@ -175,4 +203,5 @@ a_link_that_is_down("cut-within", 3, "100us")
 runs_by_itself(storm)
 estimates_are_named()
 jobs_of_a_run()
+chance_may_decide_without_a_cause()
 chance_is_averaged()
