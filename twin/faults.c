@@ -269,7 +269,17 @@ reported_spells(const struct evidence *ev, const struct ev_port *port, struct sp
 	return count;
 }
 
-/* The long spells of pauses that the port at the other end of the link reported. Queues pause for short ones. */
+/* From when a port sends a frame to when the other end of its link acts on it. */
+static uint64_t
+reach_ps(const struct evidence *ev, uint32_t port)
+{
+	return ev->ports[port].delay_ps + twin_pipeline_ps(ev);
+}
+
+/*
+ * The long spells of pauses that the port at the other end of the link reported: it was paused later than the PAUSE was
+ * sent. Queues pause for short ones.
+ */
 static void
 infer_storm(struct twin_model *model, const json_t *finding, struct twin_fault *blank)
 {
@@ -294,7 +304,7 @@ infer_storm(struct twin_model *model, const json_t *finding, struct twin_fault *
 		count = 1;
 	}
 	for (uint32_t i = 0; i < count && longest_ps != 0; i++) {
-		blank->start_ps = spells[i].from_ps;
+		blank->start_ps = spells[i].from_ps - min_u64(spells[i].from_ps, reach_ps(ev, blank->place));
 		blank->duration_ps = spells[i].to_ps - spells[i].from_ps;
 		blank->slack_ps = spells[i].slack_ps;
 		if (4 * blank->duration_ps >= longest_ps)

@@ -336,9 +336,8 @@ take_counted(const struct evidence *ev, const struct twin_seen *seen, uint32_t i
 	return flow->counted;
 }
 
-/* What a switch takes from the end of a packet to its egress's queue, as the head of the stream announces it. */
-static uint64_t
-pipeline_ps(const struct evidence *ev)
+uint64_t
+twin_pipeline_ps(const struct evidence *ev)
 {
 	char text[REC_SETTING_TEXT + 1];
 	const char *value = evidence_setting(ev, "timing.pipeline", text);
@@ -445,7 +444,7 @@ static int
 infer_all(struct twin_model *model, const struct twin_seen *seen)
 {
 	const struct evidence *ev = model->ev;
-	uint64_t switch_ps = pipeline_ps(ev);
+	uint64_t switch_ps = twin_pipeline_ps(ev);
 
 	for (uint32_t f = 0; f < ev->nflows; f++) {
 		struct twin_flow *flow = &model->flows[model->nflows];

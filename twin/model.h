@@ -105,6 +105,9 @@ void twin_model_fini(struct twin_model *model);
 /* "h3:2", or "h3" of a host with one NIC. @param buf  of TWIN_NAME @return buf */
 char *twin_nic_name(const struct evidence *ev, uint32_t port, char *buf);
 
+/* What a node takes from the end of a frame to its processing, as the head of the stream announces it; 0: it does not. */
+uint64_t twin_pipeline_ps(const struct evidence *ev);
+
 /* Jobs: ranks, collectives and their order as the head of the stream announces them, computation as hosts report it. */
 
 /* @return 0; -EINVAL with err: not a job that can be rebuilt; -ENOMEM */

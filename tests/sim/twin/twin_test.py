@@ -142,6 +142,12 @@ def a_flow_begins_before_its_delay():
     check(found and abs(float(found[1]) - 200000) < 600, "a flow whose link delays it began before that", found and found[1])
 
 
+def a_storm_begins_as_its_pauses_are_sent(folder, start_ns):
+    """The paused switch reports since when it is paused: a cable and a pipeline later."""
+    found = re.search(r'kind = "pfc-storm"; port = "[^"]+"; start = "([0-9.]+)ns"', (folder / "twin.cfg").read_text())
+    check(found and abs(float(found[1]) - start_ns) < 100, "a storm begins when its first PAUSE was sent", found and found[1])
+
+
 def runs_by_itself(folder):
     run = rocelab(folder / "twin.cfg")
     check(run.run["end_reason"] == "complete", "the twin's scenario runs by itself", run.run["end_reason"])
@@ -175,6 +181,7 @@ def chance_may_decide_without_a_cause():
     check(twin["draws"] == 1 and job["chance"] == 0, "draws of the run are alike", (twin["draws"], job["chance"]))
     check(job["draws"] >= 8 and job["runs"] == 8 * job["draws"], "those without a cause are not", (job["draws"], job["runs"]))
     check(all(row["standard_error_ns"] > 0 for row in job["suspects"]), "costs have its standard errors", job["suspects"])
+    return alone
 
 
 def chance_is_averaged():
@@ -203,5 +210,5 @@ a_link_that_is_down("cut-within", 3, "100us")
 runs_by_itself(storm)
 estimates_are_named()
 jobs_of_a_run()
-chance_may_decide_without_a_cause()
+a_storm_begins_as_its_pauses_are_sent(chance_may_decide_without_a_cause(), 837416)
 chance_is_averaged()
