@@ -177,7 +177,7 @@ cfg_node_find(const struct cfg *cfg, const char *path)
 const char *
 cfg_path_step(const char *path, struct cfg_step *step, bool *ok)
 {
-	size_t length = strcspn(path, ".");
+	size_t length = path[0] == '[' ? 1 + strcspn(path + 1, ".[") : strcspn(path, ".[");
 	char *end;
 
 	*ok = false;
@@ -197,7 +197,9 @@ cfg_path_step(const char *path, struct cfg_step *step, bool *ok)
 			return NULL;
 	}
 	*ok = true;
-	return path[length] == '.' ? path + length + 1 : NULL;
+	if (path[length] == '\0')
+		return NULL;
+	return path + length + (path[length] == '.');
 }
 
 char *

@@ -63,7 +63,7 @@ struct cfg_node *cfg_node_find(const struct cfg *cfg, const char *path);
 /* Says what a node holds, for messages: "the string \"x\"", "5", "a group". buf of CFG_MAX_PATH. @return buf */
 char *cfg_node_describe(const struct cfg_node *node, char *buf);
 
-/* One step of "flows.[0].bytes": a name, or an index. */
+/* One step of "flows.[0].bytes", or "flows[0].bytes": a name, or an index. */
 struct cfg_step {
 	char name[64];
 	bool is_index;

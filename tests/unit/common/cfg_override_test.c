@@ -41,7 +41,7 @@ test_override(void **state)
 	override(cfg, "flows.[0].bytes=5MB");
 	override(cfg, "flows.[1]={ src = \"x\"; dst = \"y\"; }");
 	override(cfg, "flows.[2-4,5]={ src = \"p\"; dst = \"q\"; }");
-	override(cfg, "flows.[3,1-2].bytes=7MB");
+	override(cfg, "flows[3,1-2].bytes=7MB"); /* with a dot or without */
 	override(cfg, "faults.[0].kind=loss");
 	override(cfg, "faults.[0].port=6:2");
 	assert_int_equal(cfg_check(cfg, known, NKNOWN, &err), 0);
@@ -157,6 +157,9 @@ test_override_errors(void **state)
 			      "--set flows.[].bytes=1: the path is made of names and [indices] joined by dots");
 	expect_override_error("flows.[0x.bytes=1",
 			      "--set flows.[0x.bytes=1: the path is made of names and [indices] joined by dots");
+	expect_override_error("flows[0.bytes=1",
+			      "--set flows[0.bytes=1: the path is made of names and [indices] joined by dots");
+	expect_override_error("flows[0]x=1", "--set flows[0]x=1: the path is made of names and [indices] joined by dots");
 	expect_override_error("switch.pfc.headroom.x=1", "--set switch.pfc.headroom.x=1: \"x\" leads nowhere in 4096");
 	expect_override_error("switch..x=1", "--set switch..x=1: the path is made of names and [indices] joined by dots");
 	expect_override_error("nothing", "--set nothing: write path=value, as in switch.pfc.headroom=80KB");
