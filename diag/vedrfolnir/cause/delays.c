@@ -128,14 +128,15 @@ packets_in_row(const struct cause_input *in, uint32_t step, struct window epoch,
  * than those before it, so these packets may have had all of the queue that the step's packets found. They waited for
  * that queue, for as many packets of each other class, as classes are served in turn, and for frames that were served
  * ahead of them, as for a pause: no record shows how ACKs were spread over them. Such a frame holds up those that are in
- * the queue, of which the last one found the others there.
+ * the queue, of which the last one found the others there. Where no row has any, as the queue is short, ACKs may have made
+ * all else longer.
  */
 static double
 hop_wait_ps(const struct cause_input *in, uint32_t flow, uint32_t port, struct passing *p)
 {
 	const struct evidence *ev = in->ev;
-	double took_ps = (double)(p->during.to_ps - p->during.from_ps), covered_ps = 0, missing_ps;
-	double counted = 0, seen = 0, depth = 0, pause_ps = 0, classes = 1, waiting = 1;
+	double took_ps = (double)(p->during.to_ps - p->during.from_ps), covered_ps = 0, missing_ps, waited_ps;
+	double counted = 0, seen = 0, depth = 0, pause_ps = 0, before_ps = 0, classes = 1, waiting = 1;
 	struct ev_range epochs = evidence_epochs(ev, port, p->during.from_ps, p->during.to_ps);
 	double overtaken_ps = delay_overtaken_ps(ev, port, p->during), unreported_ps = 0;
 
@@ -148,7 +149,8 @@ hop_wait_ps(const struct cause_input *in, uint32_t flow, uint32_t port, struct p
 		if (overlap_ps == 0 || epoch->nrows == 0)
 			continue;
 		covered_ps += (double)overlap_ps;
-		pause_ps += (own != NULL ? (double)own->pause_ps : 0) + served_before_ps(ev, epoch, flow);
+		pause_ps += own != NULL ? (double)own->pause_ps : 0;
+		before_ps += served_before_ps(ev, epoch, flow);
 		unreported_ps += (double)epoch->bytes / REC_OVERTAKE_LEAST_SHARE * 8e12 / (double)ev->ports[port].rate_bps;
 		waiting = fmax(waiting, own != NULL ? own->depth_max + 1.0 : 0);
 		classes = fmax(classes, classes_in(ev, epoch));
@@ -164,8 +166,10 @@ hop_wait_ps(const struct cause_input *in, uint32_t flow, uint32_t port, struct p
 	seen = fmax(seen, fmin(counted, p->packets - ceil(missing_ps / frame_ps(ev, ev->flows[flow].src_port))));
 	if (seen < 1 || seen < p->least * p->packets * (p->packets < FEW_PACKETS ? 1 : 1 - missing_ps / took_ps))
 		return INFINITY;
-	return depth / fmin(p->samples, seen) * classes * frame_ps(ev, port) + held_ps(in, pause_ps, p->samples) +
-	       fmax(overtaken_ps, unreported_ps) * fmin(1, fmin(in->most_in_flight, waiting) / p->samples);
+	waited_ps = depth / fmin(p->samples, seen) * classes * frame_ps(ev, port) + held_ps(in, before_ps, p->samples);
+	return waited_ps + held_ps(in, pause_ps, p->samples) +
+	       fmax(fmax(overtaken_ps, unreported_ps) * fmin(1, fmin(in->most_in_flight, waiting) / p->samples),
+		    delay_unseen_acks_ps(ev, port, p->during, waited_ps));
 }
 
 /* Their wait at all switches. An unreported time may have held up the packets that were in flight then. */

@@ -41,6 +41,11 @@ double delay_cost_ps(const struct cause_input *in, uint32_t step, double extra_p
 
 /* Frames of class 0 that went ahead of data that waited: time that they took. Short queues have no rows of them. */
 double delay_overtaken_ps(const struct evidence *ev, uint32_t port, struct window during);
+/*
+ * Of a queue too short for rows of what goes ahead of it: time that ACKs of the data that its cable carries the other way,
+ * each frame of which may have one, took of packets that waited for so long else.
+ */
+double delay_unseen_acks_ps(const struct evidence *ev, uint32_t port, struct window during, double waited_ps);
 /* A frame that is being sent at each port of both paths of a flow, and the hosts' jitter. */
 double delay_frames_ps(const struct evidence *ev, const struct ev_flow *flow);
 /* Is anything known of the waits of a step's packets? */

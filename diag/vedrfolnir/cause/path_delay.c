@@ -125,6 +125,15 @@ delay_overtaken_ps(const struct evidence *ev, uint32_t port, struct window durin
 }
 
 double
+delay_unseen_acks_ps(const struct evidence *ev, uint32_t port, struct window during, double waited_ps)
+{
+	struct ev_range rows = evidence_overtakes(ev, port, during.from_ps, during.to_ps);
+	double ack_bytes = ev->run.ack_bytes, frame_bytes = ev->run.frame_bytes;
+
+	return rows.first == rows.end ? waited_ps * ack_bytes / fmax(1, frame_bytes - ack_bytes) : 0;
+}
+
+double
 delay_frames_ps(const struct evidence *ev, const struct ev_flow *flow)
 {
 	double sum_ps = (double)ev->run.jitter_ps;
@@ -249,10 +258,10 @@ delay_paths_differ(const struct evidence *ev)
 
 /* What a port shows of the time in which one packet passed it. */
 struct shown {
-	uint64_t from_ps, to_ps;                 /* without a gap; to_ps 0: nothing */
-	double pause_ps, sent_ps, unreported_ps; /* of all that its rows have of that time */
-	double depth;                            /* packets of the flow's class, at most */
-	bool alone;                              /* no other class sent data */
+	uint64_t from_ps, to_ps;  /* without a gap; to_ps 0: nothing */
+	double pause_ps;          /* of all that its rows have of that time, as the next two */
+	double data_ps, ahead_ps; /* of data; of data of other classes */
+	double depth;             /* packets of data that one of the flow's class found, at most */
 };
 
 /* @return false: rows between were lost, or an epoch has nothing of the flow's class */
@@ -267,34 +276,36 @@ add_epoch(const struct evidence *ev, const struct ev_epoch *epoch, uint32_t flow
 	shown->from_ps = shown->to_ps == 0 ? epoch->from_ps : shown->from_ps;
 	shown->to_ps = epoch->to_ps;
 	shown->pause_ps += (double)own->pause_ps;
-	shown->sent_ps += (double)epoch->bytes * byte_ps;
-	shown->unreported_ps += (double)epoch->bytes / REC_OVERTAKE_LEAST_SHARE * byte_ps;
+	shown->data_ps += (double)epoch->bytes * byte_ps;
+	shown->ahead_ps += (double)(epoch->bytes - min_u64(own->bytes, epoch->bytes)) * byte_ps;
 	shown->depth = fmax(shown->depth, own->depth_max);
-	shown->alone &= epoch->bytes == own->bytes;
 	return true;
 }
 
 /*
- * The longest possible wait of a packet at a port in the reported part of a time. It waited for no more than was sent there
- * meanwhile; where its class alone sent data, for the longest queue of that; for pauses; and for frames of class 0.
- * @param known  of the time, what all switches up to here report: made shorter
- * @return INFINITY: its rows do not report it
+ * The longest possible wait of a packet at a port that it reached in this time. It waited for the longest queue, which
+ * may be older than the time; for all data of other classes that came meanwhile; for pauses; and for frames of class 0.
+ * @param known_to_ps  until then all switches up to here report: made earlier
+ * @return INFINITY: its rows do not report it. A packet that came before they begin may have found any queue
  */
 static double
-trip_wait_ps(const struct evidence *ev, uint32_t flow, uint32_t port, struct window during, struct window *known)
+trip_wait_ps(const struct evidence *ev, uint32_t flow, uint32_t port, struct window during, uint64_t *known_to_ps)
 {
 	struct ev_range epochs = evidence_epochs(ev, port, during.from_ps, during.to_ps);
-	struct shown shown = { .alone = true };
-	double frame_ps = ev->run.frame_bytes * 8e12 / (double)ev->ports[port].rate_bps;
+	struct shown shown = { 0 };
+	double frame_ps = ev->run.frame_bytes * 8e12 / (double)ev->ports[port].rate_bps, waited_ps;
 
 	for (uint32_t e = epochs.first; e < epochs.end; e++)
 		if (window_overlap_ps(during, ev->epochs[e].from_ps, ev->epochs[e].to_ps) != 0 &&
 		    !add_epoch(ev, &ev->epochs[e], flow, &shown))
 			return INFINITY;
-	known->from_ps = max_u64(known->from_ps, shown.from_ps);
-	known->to_ps = min_u64(known->to_ps, shown.to_ps);
-	return shown.pause_ps + fmax(delay_overtaken_ps(ev, port, during), shown.unreported_ps) +
-	       (shown.alone ? fmin(shown.sent_ps, shown.depth * frame_ps) : shown.sent_ps);
+	if (shown.to_ps == 0 || shown.from_ps > during.from_ps)
+		return INFINITY;
+	*known_to_ps = min_u64(*known_to_ps, shown.to_ps);
+	waited_ps = shown.depth * frame_ps + shown.ahead_ps;
+	return shown.pause_ps + waited_ps +
+	       fmax(fmax(delay_overtaken_ps(ev, port, during), shown.data_ps / REC_OVERTAKE_LEAST_SHARE),
+		    delay_unseen_acks_ps(ev, port, during, waited_ps));
 }
 
 /*
@@ -309,13 +320,12 @@ is_longer_trip(const struct cause_input *in, const struct run_detection *detecti
 	const struct ev_flow *flow = &in->ev->flows[s->flow];
 	uint64_t from_ps = min_u64(since_ps, detection->time_ps - min_u64(detection->rtt_ps, detection->time_ps));
 	double left_ps = (double)detection->rtt_ps - (double)s->base_rtt_ps - delay_frames_ps(in->ev, flow);
-	struct window during = { from_ps - min_u64(detection->rtt_ps, from_ps), detection->time_ps }, known = during;
+	struct window during = { max_u64(s->start_ps, from_ps - min_u64(detection->rtt_ps, from_ps)), detection->time_ps };
+	uint64_t known_to_ps = during.to_ps;
 
 	for (uint32_t h = 0; h < flow->nhops && left_ps > 0; h++) /* its NIC may have been paused, too */
-		left_ps -= trip_wait_ps(in->ev, s->flow, in->ev->hops[flow->first_hop + h], during, &known);
-	if (known.from_ps >= known.to_ps)
-		return false;
-	left_ps -= (double)(known.from_ps - during.from_ps + during.to_ps - known.to_ps);
+		left_ps -= trip_wait_ps(in->ev, s->flow, in->ev->hops[flow->first_hop + h], during, &known_to_ps);
+	left_ps -= (double)(during.to_ps - known_to_ps);
 	return left_ps >= CAUSE_MIN_SHARE * (double)s->base_rtt_ps;
 }
 

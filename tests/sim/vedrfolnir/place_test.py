@@ -10,7 +10,7 @@ PATHS = (SCENARIOS / "include" / "two-pods-ring.inc").read_text()
 CABLES = ({"4:3", "8:1"}, {"8:2", "6:3"}, {"5:2", "1:4"}, {"10:1", "5:4"})
 
 # No fault: what goes ahead of data has no row, of polling packets on slow links, and beside much data; and copies of a polling
-# packet, by a slow link and a fast one, count at a switch at two times.
+# packet, by a slow link and a fast one, count at a switch at two times. What came before a step may be queued yet.
 CLEAN = {
     "a queue of an epoch that no report has": """
 topology = { kind = "explicit"; rate = "25Gbps"; delay = "500ns"; switches = [ "s" ]; hosts = [ "h0", "h1", "h2" ];
@@ -90,6 +90,34 @@ switch = { profile = "ns3"; };
 load_balancing = { kind = "round-robin"; };
 detection = { policy = "vedrfolnir"; };
 limits = { virtual_time = "4ms"; };
+""",
+    "a strict class and ACKs ahead of a short queue": """
+topology = { kind = "leaf-spine"; rate = "25Gbps"; delay = "100ns"; leaves = 3; spines = 1; hosts_per_leaf = 4; parallel = 1; uplink_rate = "40Gbps"; };
+collectives = (
+  { op = "sendrecv"; algorithm = "ring"; ranks = [ "h11", "h10", "h3" ]; bytes = "511992B"; iterations = 1; sport = 10000; gap = "46648ns"; payload = "synthetic"; measured = true; },
+  { op = "broadcast"; algorithm = "double-binary-tree"; ranks = [ "h2", "h3", "h1", "h11", "h7", "h4", "h10" ]; bytes = "21504B"; iterations = 1; sport = 10100; type = "float32"; payload = "synthetic"; }
+);
+seed = 3436405747769873211L;
+switch = { ecn = { enabled = false; }; strict = [ "5" ]; pfc = { priorities = [ "3", "5" ]; }; };
+host = { control_bytes = 90; ack_every = 2; mtu = 1024; ip_version = 6; measured_prio = 5; };
+detection = { policy = "vedrfolnir-paper"; };
+""",
+    "a queue from before a step": """
+topology = { kind = "explicit"; rate = "10Gbps"; delay = "100ns"; switches = [ "s0", "s1" ]; hosts = [ "h0", "h1", "h2", "h3", "h4", "h5" ];
+  links = ( "h5 s0 10Gbps 100ns", "h0 s0 25Gbps 100ns", "s1 s0 1Gbps 100ns", "h3 s0 1Gbps 100ns", "s1 s0 10Gbps 100ns", "s1 s0 10Gbps 100ns", "h2 s0 25Gbps 100ns", "h1 s1 10Gbps 100ns", "s0 s1 25Gbps 100ns", "h4 s0 1Gbps 100ns" ); };
+jobs = (
+  { name = "job0"; ranks = [ "h4", "h1", "h5" ]; iterations = 1; compute = "1ns"; collectives = (
+    { name = "c0"; op = "alltoall"; algorithm = "pairwise"; bytes = "512004B"; sport = 10000; },
+    { name = "c1"; op = "alltoall"; algorithm = "pairwise"; bytes = "512004B"; sport = 10100; after = []; } ); },
+  { name = "job1"; ranks = [ "h2", "h1", "h4", "h0", "h5", "h3" ]; iterations = 1; compute = "1721400ns"; dims = ( "tp 2", "dp 3" ); jitter = { kind = "uniform"; spread = "17215ns"; }; collectives = (
+    { name = "c0"; op = "allgather"; algorithm = "ring"; bytes = "24600B"; sport = 11000; group = "tp"; },
+    { name = "c1"; op = "alltoall"; algorithm = "pairwise"; bytes = "24600B"; sport = 11100; group = "dp"; } ); }
+);
+seed = 3685141448954386187L;
+switch = { ecn = { enabled = false; }; };
+host = { mtu = 2048; cc = "none"; ip_version = 6; };
+load_balancing = { kind = "flowlet"; };
+detection = { policy = "vedrfolnir"; };
 """}
 
 
