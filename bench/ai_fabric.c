@@ -140,7 +140,7 @@ is_there(const struct bench *b, const struct run *run, const char *text)
 	if (job_check(path, ".", JOB_DONE, &why) < 0)
 		return false;
 	dir_of(b, run, SCENARIO, path);
-	file = fopen(path, "re");
+	file = input_fopen(path, NULL);
 	same = file != NULL && getdelim(&have, &cap, EOF, file) >= 0 && strcmp(have, text) == 0;
 	if (file != NULL)
 		fclose(file);
@@ -266,7 +266,7 @@ read_flows(const char *path, struct ai_figures *f)
 {
 	struct samples s = { .count = 0 };
 	char line[512];
-	FILE *file = fopen(path, "re");
+	FILE *file = input_fopen(path, NULL);
 
 	while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
 		char *rest = line, *word;

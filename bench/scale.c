@@ -204,7 +204,7 @@ read_refusal(const struct scale *b, struct scale_row *row)
 	FILE *file;
 
 	dir_of(b, row, REFUSAL, path);
-	file = fopen(path, "re");
+	file = input_fopen(path, NULL);
 	if (file == NULL)
 		return;
 	row->state = SCALE_REFUSED;
@@ -239,7 +239,7 @@ read_row(const struct scale *b, struct scale_row *row)
 	bool same;
 
 	dir_of(b, row, SCENARIO, path);
-	file = fopen(path, "re");
+	file = input_fopen(path, NULL);
 	same = file != NULL && text != NULL && getdelim(&have, &cap, EOF, file) >= 0 && strcmp(have, text) == 0;
 	if (file != NULL)
 		fclose(file);
@@ -338,7 +338,7 @@ read_why(const struct scale *b, struct scale_row *row)
 	FILE *file;
 
 	dir_of(b, row, JOB_LOG, path);
-	file = fopen(path, "re");
+	file = input_fopen(path, NULL);
 	while (file != NULL && getline(&line, &cap, file) > 0)
 		if (line[0] != '\n' && strstr(line, "ended with status") == NULL)
 			snprintf(row->why, sizeof(row->why), "%.*s", (int)strcspn(line, "\n"), line);
@@ -401,7 +401,7 @@ find_processes(const struct scale *b, struct err *err)
 	pid = job_start_program("cli", &args, dir, -1, err);
 	if (pid > 0)
 		child_wait(pid);
-	file = fopen(path, "re");
+	file = input_fopen(path, NULL);
 	while (file != NULL && getline(&line, &cap, file) > 0)
 		found |= strstr(line, "--processes") != NULL;
 	free(line);

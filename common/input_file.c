@@ -49,7 +49,8 @@ input_check(const char *path, struct err *err)
 FILE *
 input_fopen(const char *path, struct err *err)
 {
-	int fd = input_open(path, err), code;
+	struct err unread;
+	int fd = input_open(path, err != NULL ? err : &unread), code;
 	FILE *file;
 
 	if (fd < 0) {
@@ -59,7 +60,8 @@ input_fopen(const char *path, struct err *err)
 	file = fdopen(fd, "r");
 	if (file == NULL) {
 		code = errno;
-		err_set(err, -code, "%s: %s", path, strerror(code));
+		if (err != NULL)
+			err_set(err, -code, "%s: %s", path, strerror(code));
 		close(fd);
 		errno = code;
 	}

@@ -10,7 +10,7 @@
 /* @return descriptor, closed on exec; or negative errno with err: it cannot be opened, or -EINVAL: it is no regular file */
 int input_open(const char *path, struct err *err);
 
-/* As input_open(). @return NULL with err and errno */
+/* As input_open(). @param err  NULL: nobody reads the reason  @return NULL with err and errno */
 FILE *input_fopen(const char *path, struct err *err);
 
 /* For a reader that opens it by its path, as SQLite does. @return 0, or negative errno with err, as input_open() */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "common/input_file.h"
 #include "twin/trial.h"
 
 #include <errno.h>
@@ -130,7 +131,7 @@ open_store(const struct costing *costing, struct err *err)
 {
 	uint64_t digest = DIGEST_INIT;
 	struct rerun_store *store;
-	FILE *file = fopen(costing->config, "r");
+	FILE *file = input_fopen(costing->config, NULL);
 	char of[64];
 	int byte;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "twin/trial.h"
+#include "common/input_file.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -116,7 +117,7 @@ read_run(const struct twin_trial *trial, uint32_t draw, const char *dir)
 	FILE *file;
 
 	snprintf(path, sizeof(path), "%s/" RUN_STEPS, dir);
-	file = fopen(path, "r");
+	file = input_fopen(path, NULL);
 	if (file == NULL)
 		return -ENODATA;
 	while (getline(&line, &room, file) > 0) {

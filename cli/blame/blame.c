@@ -363,7 +363,7 @@ open_store(const char *dir, const struct rerun_case *c, uint64_t seed, struct er
 {
 	uint64_t digest = DIGEST_INIT;
 	char path[PATH_MAX], identity[96];
-	FILE *file = fopen(c->scenario, "r");
+	FILE *file = input_fopen(c->scenario, NULL);
 	int byte;
 
 	while (file != NULL && (byte = getc(file)) != EOF)

@@ -91,7 +91,7 @@ read_goodputs(const struct hw_case *of, const char *dir, double *by_receiver, st
 
 	memset(by_receiver, 0, HW_MAX_VALUES * sizeof(*by_receiver));
 	snprintf(path, sizeof(path), "%s/" RUN_FLOWS, dir);
-	file = fopen(path, "r");
+	file = input_fopen(path, NULL);
 	if (file == NULL || fgets(line, sizeof(line), file) == NULL)
 		ret = err_set(err, -EINVAL, "%s: cannot be read; remove the folder", path);
 	while (ret == 0 && fgets(line, sizeof(line), file) != NULL)

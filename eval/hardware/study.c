@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "eval/hardware/study.h"
+#include "common/input_file.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -78,7 +79,7 @@ is_there(const struct hw_study *study, const struct run *run)
 	hw_write(run->experiment, &run->of, file);
 	fclose(file);
 	path_of(study, run, SCENARIO, path);
-	kept = fopen(path, "r");
+	kept = input_fopen(path, NULL);
 	if (kept != NULL) {
 		read = fread(have, 1, sizeof(have), kept);
 		fclose(kept);

@@ -322,7 +322,7 @@ last_line(const char *dir, char last[LOG_LINE_MAX])
 
 	last[0] = '\0';
 	snprintf(path, sizeof(path), "%s/" JOB_LOG, dir);
-	file = fopen(path, "r");
+	file = input_fopen(path, NULL);
 	while (file != NULL && getline(&line, &room, file) > 0)
 		if (strncmp(line, "dpswitch: ", 10) == 0)
 			snprintf(last, LOG_LINE_MAX, ": %.*s", (int)strcspn(line, "\n"), line);

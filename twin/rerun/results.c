@@ -238,6 +238,8 @@ results_merge(const char *to, const char *from, struct err *err)
 
 	if (access(from, R_OK) < 0 || stat(from, &theirs) < 0)
 		return err_set(err, -EINVAL, "%s: %s", from, strerror(errno));
+	if (input_check(from, err) < 0)
+		return -EINVAL;
 	if (stat(to, &ours) < 0)
 		return copy_all(to, from, err);
 	if (ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "twin/rerun/shard.h"
+#include "common/input_file.h"
 
 #include <errno.h>
 #include <fts.h>
@@ -111,7 +112,7 @@ is_same_file(const char *one, const char *other)
 static int
 compare_files(const char *from, const char *to, struct err *err)
 {
-	FILE *files[2] = { fopen(from, "r"), fopen(to, "r") };
+	FILE *files[2] = { input_fopen(from, NULL), input_fopen(to, NULL) };
 	char data[2][1 << 16];
 	size_t got[2] = { 1, 1 };
 	bool same = files[0] != NULL && files[1] != NULL;
@@ -134,14 +135,14 @@ compare_files(const char *from, const char *to, struct err *err)
 static int
 copy_file(const char *from, const char *to, struct err *err)
 {
-	FILE *file = fopen(from, "r");
+	FILE *file = input_fopen(from, err);
 	struct outfile out;
 	char data[1 << 16];
 	size_t got;
 	int ret;
 
 	if (file == NULL)
-		return err_set(err, -errno, "%s: %s", from, strerror(errno));
+		return -errno;
 	ret = outfile_open_path(&out, to, err);
 	if (ret == 0) {
 		while ((got = fread(data, 1, sizeof(data), file)) > 0)

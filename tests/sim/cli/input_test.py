@@ -365,6 +365,25 @@ def pipes_in_a_run(folder):
             check(code in (0, 1, 2), f"{name} is a pipe: {words[0]} ends", code)
 
 
+def pipes_in_results(folder):
+    """The same of folders in which commands keep their runs, to resume from them."""
+    scenario = scenario_file(TOPOLOGY + ring(step_bytes=100_000) + 'flows = ( { src = "a1"; dst = "b1"; sport = 1; bytes = 1000; } );')
+    for words, kept in ((("blame", scenario), "run-0"),
+                        (("eval", "hardware", "victim", "--seeds", "1", "--duration", "1"), "victim/sprayed/1")):
+        first, twin = folder / f"{words[0]}-first", folder / f"{words[0]}-twin"
+        command(ROCELAB, *words, "--out", first)
+        for path in sorted((*first.iterdir(), *(first / kept).iterdir())):
+            if not path.is_file():
+                continue
+            name = path.relative_to(first)
+            shutil.rmtree(twin, ignore_errors=True)
+            shutil.copytree(first, twin)
+            (twin / name).unlink()
+            os.mkfifo(twin / name)
+            code = code_of(ROCELAB, *words, "--out", twin)
+            check(code in (0, 1, 2), f"{name} is a pipe: {words[0]} ends", code)
+
+
 def code_of(*words):
     """@return its exit code; None: it did not end in time"""
     try:
@@ -384,6 +403,7 @@ def no_regular_files():
         done = command(ROCELAB, *words, *(("--out", folder / "out") if words[0] in ("run", "blame") else ()), expect=2, timeout=20)
         check("records.bin" in done.stderr, f"a pipe: {' '.join(map(str, words[:2]))}", done.stderr)
     pipes_in_a_run(folder)
+    pipes_in_results(folder)
     goal = folder / "one.goal"
     goal.write_text("num_ranks 2\nrank 0 {\nl1: send 8b to 1 tag 1\n}\nrank 1 {\nl1: recv 8b from 0 tag 1\n}\n")
     done = command(ROCELAB, "import", "goal", goal, "--out", pipe, expect=2, timeout=20)

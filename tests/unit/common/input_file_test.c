@@ -42,6 +42,8 @@ files_alone_are_opened(void **state)
 	assert_int_equal(input_open(dir, &err), -EISDIR);
 	assert_non_null(strstr(err.text, "give a regular file"));
 	err.text[0] = '\0';
+	assert_null(input_fopen(fifo, NULL));
+	assert_int_equal(errno, EINVAL);
 	assert_null(input_fopen(dir, &err));
 	assert_int_equal(errno, EISDIR);
 	file = fopen(path, "w");
