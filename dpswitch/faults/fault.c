@@ -18,10 +18,9 @@ check_times(const struct fault *fault, struct err *err)
 		return cfg_fail(&common->where, "period", err,
 				"a run stops at every change and would take hours; 1us and more would be right");
 	if (common->period_ps != 0 && (common->duration_ps == 0 || common->duration_ps >= common->period_ps))
-		return err_set(err, -EINVAL,
-			       "%s:%d: faults: %s: a period needs a duration above 0 and below it, so that the fault ends "
-			       "before it begins again",
-			       common->where.file, common->where.line, fault->ops->kind);
+		return cfg_fail(
+			&common->where, common->duration_ps == 0 ? "period" : "duration", err,
+			"a period needs a duration above 0 and below it, so that the fault ends before it begins again");
 	return 0;
 }
 

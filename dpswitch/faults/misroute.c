@@ -41,9 +41,8 @@ resolve(void *params, const struct topo *topo, struct err *err)
 	if (fault->dst_id == TOPO_NONE || fault->port_id == TOPO_NONE)
 		return -EINVAL;
 	if (topo->nodes[topo->ports[fault->port_id].node].kind != TOPO_SWITCH)
-		return err_set(err, -EINVAL,
-			       "%s:%d: faults: misroute: port = \"%s\" belongs to a host; only switches route",
-			       fault->common.where.file, fault->common.where.line, fault->port);
+		return cfg_fail(&fault->common.where, "port", err, "\"%s\" belongs to a host; only switches route",
+				fault->port);
 	return 0;
 }
 

@@ -797,12 +797,11 @@ account_size(struct sw *sw, struct err *err)
 		snprintf(least, sizeof(least), "; or switch.pfc.headroom = %llu, the least for its cables",
 			 (unsigned long long)parts.least_bytes);
 	if (buffer <= fixed && a->nclasses != 0)
-		return err_set(err, -EINVAL,
-			       "%s:%d: switch.buffer = %llu leaves no pool for %s: headroom takes %llu and reserves %llu; "
-			       "needs more than %llu%s",
-			       params->where.file, params->where.line, (unsigned long long)buffer,
-			       config->topo->nodes[sw->node.id].name, (unsigned long long)parts.headroom_bytes,
-			       (unsigned long long)parts.reserve_bytes, (unsigned long long)fixed, least);
+		return cfg_fail(&params->where, "buffer", err,
+				"%llu leaves no pool for %s: headroom takes %llu and reserves %llu; needs more than %llu%s",
+				(unsigned long long)buffer, config->topo->nodes[sw->node.id].name,
+				(unsigned long long)parts.headroom_bytes, (unsigned long long)parts.reserve_bytes,
+				(unsigned long long)fixed, least);
 	a->buffer_bytes = buffer;
 	for (uint16_t i = 0; ret == 0 && i < sw->node.nports; i++)
 		ret = setup_params(sw, i, buffer > fixed ? buffer - fixed : 0, err);

@@ -48,9 +48,8 @@ exporter_check(const struct exporter_config *config, struct err *err)
 {
 	if (config->burst_bytes == 0 || config->burst_bytes >= EXPORTER_BURST_MIN)
 		return 0;
-	return err_set(err, -EINVAL, "%s:%d: exporter.burst = %llu B holds no frame: at least %d, or 0 for a default",
-		       config->where.file != NULL ? config->where.file : "exporter", config->where.line,
-		       (unsigned long long)config->burst_bytes, EXPORTER_BURST_MIN);
+	return cfg_fail(&config->where, "burst", err, "%llu B hold no frame: at least %d, or 0 for a default",
+			(unsigned long long)config->burst_bytes, EXPORTER_BURST_MIN);
 }
 
 uint64_t

@@ -191,14 +191,13 @@ check_mtu(const struct roce_cfg *cfg, struct err *err)
 	uint64_t mtu = cfg->mtu_bytes;
 
 	if (mtu == 0 || mtu > ROCE_MAX_MTU)
-		return err_set(err, -EINVAL, "%s:%d: host.mtu = %llu: must be 1..%d", cfg->where.file, cfg->where.line,
-			       (unsigned long long)mtu, ROCE_MAX_MTU);
+		return cfg_fail(&cfg->where, "mtu", err, "%llu: must be 1..%d", (unsigned long long)mtu, ROCE_MAX_MTU);
 	if (cfg->data_overhead_bytes != 0 || (mtu >= 256 && mtu <= 4096 && (mtu & (mtu - 1)) == 0))
 		return 0;
-	return err_set(err, -EINVAL,
-		       "%s:%d: host.mtu = %llu is no path MTU: use 256, 512, 1024, 2048 or 4096, or set "
-		       "host.data_overhead to choose frame sizes freely",
-		       cfg->where.file, cfg->where.line, (unsigned long long)mtu);
+	return cfg_fail(&cfg->where, "mtu", err,
+			"%llu is no path MTU: use 256, 512, 1024, 2048 or 4096, or set host.data_overhead to choose frame "
+			"sizes freely",
+			(unsigned long long)mtu);
 }
 
 static int
@@ -214,8 +213,7 @@ parse_window(struct roce_params *params, const struct roce_cfg *cfg, struct err 
 		return 0;
 	if (units_parse_bytes(text, &params->window_bytes) != 0 || params->window_bytes == 0 ||
 	    params->window_bytes > ROCE_MAX_WINDOW_BYTES)
-		return err_set(err, -EINVAL, "%s:%d: host.window = \"%s\": must be \"bdp\", \"none\" or a size (1B..2GB)",
-			       cfg->where.file, cfg->where.line, text);
+		return cfg_fail(&cfg->where, "window", err, "\"%s\" must be \"bdp\", \"none\" or a size (1B..2GB)", text);
 	return 0;
 }
 

@@ -92,14 +92,15 @@ prepare(struct cc_params *params, struct err *err)
 	struct dcqcn_params *own = (struct dcqcn_params *)params->own;
 
 	if (own->alpha_interval_ps == 0 || own->decrease_interval_ps == 0 || own->increase_timer_ps == 0)
-		return err_set(err, -EINVAL, "%s:%d: host.dcqcn: every interval must be longer than 0", own->where.file,
-			       own->where.line);
+		return cfg_fail(&own->where,
+				own->alpha_interval_ps == 0      ? "alpha_interval"
+				: own->decrease_interval_ps == 0 ? "decrease_interval"
+								 : "increase_timer",
+				err, "every interval must be longer than 0");
 	if (own->min_rate_bps == 0)
-		return err_set(err, -EINVAL, "%s:%d: host.dcqcn.min_rate must be above 0", own->where.file,
-			       own->where.line);
+		return cfg_fail(&own->where, "min_rate", err, "must be above 0");
 	if (own->cnp_scope == CNP_OF_PORT && own->echo != CC_ECHO_CNP)
-		return err_set(err, -EINVAL, "%s:%d: host.dcqcn.cnp_scope = \"port\" needs echo = \"cnp\"", own->where.file,
-			       own->where.line);
+		return cfg_fail(&own->where, "cnp_scope", err, "\"port\" needs echo = \"cnp\"");
 	params->echo = (enum cc_echo)own->echo;
 	params->cnp_interval_ps = own->cnp_interval_ps;
 	params->cnp_of_port = own->cnp_scope == CNP_OF_PORT;

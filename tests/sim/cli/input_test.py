@@ -45,7 +45,7 @@ def keys_and_values():
     bad("out of range", base + 'switch = { pfc = {\n  alpha = 99.0; // here\n}; };\n', "99", "64")
     bad("negative", base + 'host = {\n  retry_count = -1; // here\n};\n', "-1", "0")
     bad("no such choice", base + 'switch = { pfc = {\n  model = "magic"; // here\n}; };\n', "magic", "dynamic", "static")
-    bad("not a path MTU", base + 'host = { // here\n  mtu = 1300;\n};\n', "1300", "1024")
+    bad("not a path MTU", base + 'host = {\n  mtu = 1300; // here\n};\n', "1300", "1024")
     bad("syntax", base + "host = {\n  mtu = ; // here\n};\n")
     bad("unfinished", base + "host = {\n  mtu = 1024;", "bad.cfg:")
 
@@ -100,7 +100,7 @@ flows = ( {{ src = "a"; dst = "b"; sport = 1; bytes = 1000; }} );
         ' kmin = "300KB"; kmax = "200KB"; }; } );\n', "switches.[0].ecn: kmin 300000 B lies above kmax 200000 B")
     bad("threshold below a frame", TOPOLOGY + ring() + 'switch = {\n pfc = { // here\n  model = "static"; xoff = 500; }; };\n',
         "500", "frame")
-    bad("no buffer left", TOPOLOGY + ring() + 'switch = { // here\n  buffer = "1KiB"; };\n', "1024", "needs more than")
+    bad("no buffer left", TOPOLOGY + ring() + 'switch = {\n  buffer = "1KiB"; // here\n};\n', "1024", "needs more than")
     bad("no delay at all", (TOPOLOGY + ring()).replace('"1us"', '"0us"') + 'timing = { pipeline = "0ns"; };\n', "delay")
 
 
@@ -280,6 +280,11 @@ def arguments():
     for what, refusal in (("swtich.buffer=1MB", "switch"), ("switch.bufer=1MB", "buffer"), ("switch.buffer", "switch.buffer"),
                        ("flows.[7].bytes=3", "flows"), ("host.timeout=fast", "fast"), ("=3", "=")):
         refused(f"--set {what}", "run", good, "--out", out, "--set", what, refusal=[refusal])
+    # of several overrides of a group the wrong one is named, though others make it wrong
+    for first, key, value in (("host.cc=none", "host.window", "xyz"), ("host.cc=none", "host.mtu", "77"),
+                              ("exporter.budget=1MB", "exporter.burst", "1"), ("switch.pfc.enabled=true", "switch.buffer", "1KB")):
+        refused(f"--set {key} beside others", "run", good, "--out", out, "--set", first, "--set", f"{key}={value}",
+                refusal=[f"--set {key}:2: {key}: "])
     refused("too many lcores", "run", good, "--out", out, "--lcores", "1000", refusal=["1000", "lcores"])
     refused("no lcores", "run", good, "--out", out, "--lcores", "0", refusal=["lcores", "0"])
     refused("lcores in words", "run", good, "--out", out, "--lcores", "two", refusal=["two"])

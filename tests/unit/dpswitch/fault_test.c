@@ -62,7 +62,8 @@ what_cannot_be_is_refused(void **state)
 		"100Gbps is no less than the cable's 100Gbps");
 	refused("{ kind = \"blackhole\"; switch = \"a\"; dst = \"b\"; }", "\"a\" is no switch");
 	refused("{ kind = \"blackhole\"; switch = \"S\"; dst = \"T\"; }", "\"T\" is no host");
-	refused("{ kind = \"misroute\"; dst = \"b\"; port = \"a:1\"; }", "only switches route");
+	refused("{ kind = \"misroute\"; dst = \"b\"; port = \"a:1\"; }",
+		"faults.[0].port: \"a:1\" belongs to a host; only switches route");
 	refused("{ kind = \"link-down\"; port = \"A:1\"; period = \"10us\"; }", "a period needs a duration");
 	refused("{ kind = \"link-down\"; port = \"A:1\"; duration = \"10us\"; period = \"10us\"; }",
 		"a period needs a duration");

@@ -141,7 +141,7 @@ bad_configuration_is_refused(void **state)
 
 	assert_null(exporter_create(&config, NULL, 0, &err));
 	assert_int_equal(errno, EINVAL);
-	assert_string_equal(err.text, "a.cfg:7: exporter.burst = 4095 B holds no frame: "
+	assert_string_equal(err.text, "a.cfg:7: burst: 4095 B hold no frame: "
 				      "at least 4608, or 0 for a default");
 	config.burst_bytes = 4608;
 	err.text[0] = '\0';

@@ -82,7 +82,16 @@ odd_parameters_are_refused_with_their_place(void **state)
 	expect_error(PAIR "host = { swift = { max_cwnd = 0.5; }; };", "3: host.swift.max_cwnd: 0.5 is less than a packet");
 	expect_error(PAIR "host = { timely = { t_low = \"1ms\"; }; };", "3: host.timely.t_low: lies not below t_high");
 	expect_error(PAIR "host = { timely = { segment = 0; }; };", "3: host.timely.segment: ");
-	expect_error(PAIR "host = { dcqcn = { alpha_interval = \"0us\"; }; };", "3: host.dcqcn: every interval");
+	expect_error(PAIR "host = { dcqcn = { alpha_interval = \"0us\"; }; };",
+		     "3: host.dcqcn.alpha_interval: every interval");
+	expect_error(PAIR "host = {\n dcqcn = {\n decrease_interval = \"0us\"; }; };",
+		     "5: host.dcqcn.decrease_interval: every interval");
+	expect_error(PAIR "host = { dcqcn = {\n increase_timer = \"0us\"; }; };",
+		     "4: host.dcqcn.increase_timer: every interval");
+	expect_error(PAIR "host = { dcqcn = {\n cnp_scope = \"port\"; echo = \"ack\"; }; };",
+		     "4: host.dcqcn.cnp_scope: \"port\" needs echo");
+	expect_error(PAIR "host = { cc = \"none\";\n window = \"x\"; };", "4: host.window: \"x\" must be \"bdp\"");
+	expect_error(PAIR "host = { cc = \"none\";\n mtu = 77; };", "4: host.mtu: 77 is no path MTU");
 	expect_error(PAIR "host = { dcqcn = { g = 2.0; }; };", "3: host.dcqcn.g: found 2; 1e-06 to 1 would be right");
 }
 
