@@ -48,6 +48,20 @@ expect_error(const char *more, const char *message)
 		fail_msg("%s\nexpected %s", err.text, message);
 }
 
+/* A document that others can read, the word for what has none, or why the value does not matter. */
+static bool
+names_source(const char *comment)
+{
+	static const char *const words[] = { "assumed", "SONiC",     "Cumulus Linux", "IBTA",    "RoCEv2 annex",
+					     "Linux",   "perftest",  "mlxconfig",     "NVIDIA",  "ns-3 model",
+					     "SIGCOMM", "no effect", "by the row",    "Juniper", "Broadcom" };
+
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		if (strstr(comment, words[i]) != NULL)
+			return true;
+	return false;
+}
+
 /* A file holds known keys alone, in their limits, and names the source of every value, or says "assumed". */
 static void
 check_file(const struct profile *profile, const struct cfg_table *const *tables, size_t ntables)
@@ -71,6 +85,8 @@ check_file(const struct profile *profile, const struct cfg_table *const *tables,
 		if (strstr(line, " = ") != NULL && strstr(line, "= {") == NULL && strstr(line, "; // ") == NULL &&
 		    strstr(line, "[ // ") == NULL)
 			fail_msg("%s: no source: %s", profile->file, line);
+		else if (strstr(line, " = ") != NULL && strstr(line, "= {") == NULL && !names_source(strstr(line, "// ")))
+			fail_msg("%s: neither a source nor \"assumed\": %s", profile->file, line);
 	free(text);
 }
 
