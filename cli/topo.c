@@ -86,8 +86,8 @@ print_findings(const struct scenario *sc, const struct emulation *emulation, str
 		puts("sound");
 	for (int i = 0; i < count; i++) {
 		printf("%s: %s\n", findings[i].check, findings[i].text);
-		if (findings[i].remedy[0] != '\0')
-			printf("  remedy: %s\n", findings[i].remedy);
+		printf("  %sremedy: %s\n", findings[i].no_remedy != NULL ? "no " : "",
+		       findings[i].no_remedy != NULL ? findings[i].no_remedy : findings[i].remedy);
 	}
 	return count < 0 ? err_set(err, count, "out of memory") : 0;
 }

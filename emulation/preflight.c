@@ -15,7 +15,6 @@
 #include "common/units.h"
 #include "common/wire/roce.h"
 #include "dpswitch/pipeline/switch.h"
-#include "rxe-hosts/agent/policy.h"
 #include "scenario/scenario.h"
 #include "topo/build.h"
 #include "topo/circle.h"
@@ -57,6 +56,77 @@ preflight_classes(const struct scenario *sc)
 		if (plan_flow_sends(sc->plan, f))
 			used |= (uint8_t)(1u << sc->plan->flows.flows[f].prio);
 	return used != 0 ? used : (uint8_t)(1u << sc->roce.data_prio);
+}
+
+/* Switches whose ports need more than their chip has, or have less headroom than is usual. */
+
+static void
+report_least_headroom(struct preflight *c)
+{
+	struct preflight_finding *f, remedies = { .remedy = "" };
+	uint32_t first = 0, count = 0;
+	char buffer[32];
+
+	for (uint32_t n = 0; n < c->sc->topo->nnodes; n++) {
+		const struct cfg_where *where = &switch_settings_of(&c->sc->switches, n)->params.where;
+		const struct sw *sw = c->switches[n];
+		char path[CFG_WHERE_PATH];
+
+		if (sw == NULL || sw->account.pools != NULL || !sw->account.least_headroom)
+			continue;
+		preflight_remedy(&remedies, "--set %.255s.buffer=0", preflight_path(where, "switch", path));
+		if (count++ == 0)
+			first = n;
+	}
+	if (count == 0)
+		return;
+	f = preflight_add(
+		c, "buffer-short", false,
+		"the usual headroom of the cables of %s, of %u such switches, leaves nothing of a buffer of %s: each "
+		"cable has what it needs, and no more",
+		c->sc->topo->nodes[first].name, count,
+		units_format_bytes(switch_settings_of(&c->sc->switches, first)->params.buffer_bytes, buffer,
+				   sizeof(buffer)));
+	memcpy(f->remedy, remedies.remedy, sizeof(f->remedy));
+}
+
+static int
+check_buffer(struct preflight *c)
+{
+	const struct topo *topo = c->sc->topo;
+	const struct switch_params *params = NULL;
+	uint64_t most_bytes = 0;
+	uint32_t worst = TOPO_NONE, count = 0;
+	char chip[32], needed[32], path[CFG_WHERE_PATH];
+	struct preflight_finding *f, remedies = { .remedy = "" };
+
+	for (uint32_t n = 0; n < topo->nnodes; n++) {
+		const struct switch_params *own = &switch_settings_of(&c->sc->switches, n)->params;
+		const struct sw *sw = c->switches[n];
+
+		if (sw == NULL || sw->account.pools != NULL || !own->is_chips ||
+		    sw->account.buffer_bytes == own->buffer_bytes)
+			continue;
+		count++;
+		preflight_remedy(&remedies, "--set %.255s.buffer=0", preflight_path(&own->where, "switch", path));
+		if (sw->account.buffer_bytes > most_bytes) {
+			most_bytes = sw->account.buffer_bytes;
+			params = own;
+			worst = n;
+		}
+	}
+	report_least_headroom(c);
+	if (params == NULL)
+		return 0;
+	f = preflight_add(
+		c, "buffer-short", false,
+		"the headroom of the cables of %s, of %u such switches, leaves nothing of the profile's buffer of %s: it "
+		"has "
+		"%s here, as with switch.buffer = 0",
+		topo->nodes[worst].name, count, units_format_bytes(params->buffer_bytes, chip, sizeof(chip)),
+		units_format_bytes(most_bytes, needed, sizeof(needed)));
+	memcpy(f->remedy, remedies.remedy, sizeof(f->remedy));
+	return 0;
 }
 
 /* A retransmission timer that ends before the first ACK can arrive. */
@@ -709,89 +779,18 @@ check_circles(struct preflight *c)
 
 /* Switches whose hosts can send more than leaves them. */
 
-struct sides {
-	uint64_t hosts_bps, others_bps;
-	uint32_t others;
-};
-
-static struct sides
-sides_of(const struct topo *topo, uint32_t node)
-{
-	struct sides sides = { 0 };
-
-	for (uint16_t p = 0; p < topo->nodes[node].nports; p++) {
-		const struct topo_port *port = topo_port_of(topo, node, p);
-
-		if (topo->nodes[port->peer].kind == TOPO_HOST) {
-			sides.hosts_bps += port->rate_bps;
-		} else {
-			sides.others_bps += port->rate_bps;
-			sides.others++;
-		}
-	}
-	return sides;
-}
-
-static uint64_t
-whole_mbps(uint64_t rate_bps)
-{
-	return (rate_bps + 999999) / 1000000 * 1000000;
-}
-
-/* A cable between switches as the list of links has it, with a rate. */
-static void
-remedy_link(const struct topo *topo, struct preflight_finding *f, uint32_t link, uint64_t rate_bps)
-{
-	const struct topo_port *a = &topo->ports[topo->links[link].port[0]];
-	char rate[32];
-
-	preflight_remedy(f, "--set 'topology.links.[%u]=\"%s %s %s %" PRIu64 "ps\"'", link, topo->nodes[a->node].name,
-			 topo->nodes[a->peer].name, units_format_rate(whole_mbps(rate_bps), rate, sizeof(rate)),
-			 a->delay_ps);
-}
-
-/*
- * Links written out one by one: those to other switches carry what the hosts of both ends can send, in equal parts. No
- * remedy, if a cable cannot be as fast.
- */
-static void
-remedy_links(const struct preflight *c, struct preflight_finding *f)
-{
-	const struct topo *topo = c->sc->topo;
-
-	for (uint32_t l = 0; l < topo->nlinks; l++) {
-		const struct topo_port *a = &topo->ports[topo->links[l].port[0]];
-		uint64_t needed_bps = 0;
-
-		if (topo->nodes[a->node].kind != TOPO_SWITCH || topo->nodes[a->peer].kind != TOPO_SWITCH)
-			continue;
-		for (int end = 0; end < 2; end++) {
-			struct sides sides = sides_of(topo, end == 0 ? a->node : a->peer);
-
-			if (sides.hosts_bps > sides.others_bps)
-				needed_bps = max_u64(needed_bps, (sides.hosts_bps + sides.others - 1) / sides.others);
-		}
-		if (needed_bps > TOPO_MAX_RATE_BPS) {
-			f->remedy[0] = '\0';
-			return;
-		}
-		if (needed_bps > a->rate_bps)
-			remedy_link(topo, f, l, needed_bps);
-	}
-}
-
 static int
 check_oversubscription(struct preflight *c)
 {
 	const struct topo *topo = c->sc->topo;
 	struct cfg_where where = cfg_where_key(c->sc->cfg, "topology");
 	uint32_t worst = TOPO_NONE, count = 0;
-	struct sides most = { 0 };
+	struct preflight_sides most = { 0 };
 	char hosts[32], others[32], rate[32];
 	struct preflight_finding *f;
 
 	for (uint32_t n = 0; n < topo->nnodes; n++) {
-		struct sides sides = sides_of(topo, n);
+		struct preflight_sides sides = preflight_sides_of(topo, n);
 
 		if (topo->nodes[n].kind != TOPO_SWITCH || sides.others == 0 || sides.hosts_bps <= sides.others_bps)
 			continue;
@@ -811,12 +810,16 @@ check_oversubscription(struct preflight *c)
 		units_format_rate(most.hosts_bps, hosts, sizeof(hosts)),
 		units_format_rate(most.others_bps, others, sizeof(others)));
 	if (cfg_has(&where, "links"))
-		remedy_links(c, f);
+		preflight_remedy_links(c, f);
 	else if (cfg_has(&where, "oversubscription") && !cfg_has(&where, "uplink_rate"))
 		snprintf(f->remedy, sizeof(f->remedy), "--set topology.oversubscription=1.0");
-	else if (cfg_has(&where, "spines") && most.hosts_bps / most.others <= TOPO_MAX_RATE_BPS)
+	else if (cfg_has(&where, "host_rate") && cfg_has(&where, "k"))
+		snprintf(f->remedy, sizeof(f->remedy), "--set topology.rate=%s",
+			 units_format_rate(preflight_whole_mbps(most.hosts_bps / most.others), rate, sizeof(rate)));
+	else if ((cfg_has(&where, "spines") || cfg_has(&where, "nics")) &&
+		 most.hosts_bps / most.others <= TOPO_MAX_RATE_BPS)
 		snprintf(f->remedy, sizeof(f->remedy), "--set topology.uplink_rate=%s%s",
-			 units_format_rate(whole_mbps(most.hosts_bps / most.others), rate, sizeof(rate)),
+			 units_format_rate(preflight_whole_mbps(most.hosts_bps / most.others), rate, sizeof(rate)),
 			 cfg_has(&where, "oversubscription") ? " --set topology.oversubscription=1.0" : "");
 	return 0;
 }
@@ -873,10 +876,51 @@ check_cnps(struct preflight *c)
 	return 0;
 }
 
+/* Faults that change nothing: of CNPs that no host sends, or of a place where another of their kind is on as well. */
+static int
+check_faults(struct preflight *c)
+{
+	const struct fault_list *faults = &c->sc->faults;
+	const struct fault *of_cnps = NULL, *replaced = NULL, *by = NULL;
+	char path[CFG_WHERE_PATH], other[CFG_WHERE_PATH], target[64];
+	struct preflight_finding *f;
+
+	for (uint32_t i = 0; i < faults->count; i++) {
+		const struct fault *fault = &faults->faults[i];
+		const struct fault *next = replaced == NULL ? faults_replacing(faults, c->sc->topo, fault) : NULL;
+
+		if (of_cnps == NULL && fault->ops->of_cnps != NULL && fault->ops->of_cnps(fault->params) &&
+		    ((const struct fault_common *)fault->params)->enabled)
+			of_cnps = fault;
+		replaced = next != NULL ? fault : replaced;
+		by = next != NULL ? next : by;
+	}
+	if (of_cnps != NULL && c->sc->cc.echo != CC_ECHO_CNP) {
+		of_cnps->ops->target(of_cnps->params, c->sc->topo, target);
+		f = preflight_add(
+			c, "fault-idle", true, "%s (%s at %s) is of CNPs alone, and hosts send none: host.cc = \"%s\"%s",
+			cfg_where_path(of_cnps->params, path), of_cnps->ops->kind, target, cc_choices[c->sc->host.cc].name,
+			c->sc->cc.echo == CC_ECHO_ACK ? ", which marks ACKs (host.dcqcn.echo)" : "");
+		f->unmarked = false;
+		if (c->sc->host.cc != CC_DCQCN)
+			preflight_remedy(f, "--set host.cc=dcqcn");
+		preflight_remedy(f, "--set host.dcqcn.echo=cnp");
+	}
+	if (replaced == NULL)
+		return 0;
+	replaced->ops->target(replaced->params, c->sc->topo, target);
+	f = preflight_add(
+		c, "fault-replaced", false,
+		"%s (%s at %s) and %s of the same place are on at one time: the latter to begin replaces the other",
+		cfg_where_path(replaced->params, path), replaced->ops->kind, target, cfg_where_path(by->params, other));
+	preflight_remedy(f, "--set %.255s.enabled=false", other);
+	return 0;
+}
+
 static int (*const checks[])(struct preflight *c) = {
-	preflight_ecn,      preflight_headroom, preflight_buffer, preflight_pools,        check_timer,
-	check_classes,      check_ports,        check_circles,    check_oversubscription, check_watchdog,
-	preflight_watchdog, check_cnps,         check_window,
+	preflight_ecn, preflight_headroom, check_buffer,  preflight_pools,        check_timer,
+	check_classes, check_ports,        check_circles, check_oversubscription, check_watchdog,
+	check_faults,  preflight_watchdog, check_cnps,    check_window,
 };
 
 /* @param switches  of all_switches(); may be NULL */
@@ -922,53 +966,4 @@ preflight(const struct emulation *emulation, struct preflight_finding *findings)
 		ret = preflight_gather_remedy(&findings[i]);
 	release_switches(emulation, c.switches);
 	return ret < 0 ? ret : c.count;
-}
-
-/* What a run is going to report. */
-
-struct report_rate
-report_rate_of(const struct plan *plan, const struct detection_config *detection)
-{
-	bool hands_over = detection->transfer && agent_policies[detection->policy]->notified != NULL;
-	uint32_t step_bytes = REPORT_STEP_BYTES + (hands_over ? REPORT_HANDED_OVER_BYTES : 0);
-	struct report_rate most = { 0 };
-
-	for (uint32_t i = 0; i < plan->ncollectives; i++) {
-		const struct plan_collective *c = &plan->collectives[i];
-		double bytes = (double)coll_all_steps(c->schedule) * step_bytes;
-		double bytes_per_s = c->enabled && c->expect_ps != 0 ? bytes * PS_PER_S / (double)c->expect_ps : 0;
-
-		if (bytes_per_s > (double)most.bytes_per_s)
-			most = (struct report_rate){ (uint64_t)bytes_per_s, i };
-	}
-	return most;
-}
-
-uint64_t
-report_rate_of_ports(const struct scenario *sc)
-{
-	uint64_t records = 0;
-
-	if (!agent_policies[sc->detection.policy]->every_epoch)
-		return 0;
-	for (uint32_t i = 0; i < sc->topo->nnodes; i++)
-		records += sc->topo->nodes[i].kind == TOPO_SWITCH ? sc->topo->nodes[i].nports : 0;
-	for (uint32_t f = 0; f < sc->plan->flows.count; f++) {
-		struct route_path path;
-
-		if (plan_flow_sends(sc->plan, f) && scenario_path(sc, f, false, &path) == 0)
-			records += REPORT_PORT_ROWS * (uint64_t)(path.hops - 1); /* the first is a NIC's */
-	}
-	return records * REPORT_PORT_BYTES * PS_PER_S / sc->telemetry.epoch_ps;
-}
-
-uint64_t
-report_rate_budget(uint64_t bytes_per_s)
-{
-	/* Half as much again: steps end together, and no millisecond has more than its own budget. */
-	uint64_t budget = bytes_per_s + bytes_per_s / 2, unit = 1;
-
-	while (budget / unit >= 100)
-		unit *= 10;
-	return (budget + unit - 1) / unit * unit;
 }

@@ -20,7 +20,8 @@ struct preflight_finding {
 	bool inert;        /* something that is configured cannot act in this run: its start warns of it */
 	bool unmarked;     /* and so no packet will be marked, or because no port has more than it sends */
 	char text[640];
-	char remedy[16384]; /* options of the command line, for all places if they fit; "": none */
+	char remedy[16384];    /* options of the command line, for all places if they fit; "": none */
+	const char *no_remedy; /* why there is none */
 };
 
 #define PREFLIGHT_FINDINGS 32 /* of one configuration; a check groups ports, and makes a few at the most */
@@ -45,8 +46,18 @@ void preflight_remedy(struct preflight_finding *f, const char *fmt, ...) __attri
  */
 void preflight_remedy_bytes(struct preflight_finding *f, const char *option, uint64_t bytes, const char *tail, bool least);
 
+/* Likewise of one switch, port or cable more: a key of the group at a place. */
+void preflight_remedy_setting(struct preflight_finding *f, const struct cfg_where *where, const char *key, uint64_t bytes,
+			      bool least);
+/* Likewise, where the group may be that of all switches. @param all  its path then */
+void preflight_remedy_key(struct preflight_finding *f, const struct cfg_where *where, const char *all, const char *key,
+			  uint64_t number, const char *tail, bool least);
+/* The group that holds a setting: of a single switch, or of all. @return path */
+const char *preflight_path(const struct cfg_where *where, const char *all, char path[CFG_WHERE_PATH]);
+
 /*
- * Writes a finding's options as they are typed: one for places that differ in an index alone. @return 0 or -ENOMEM
+ * Writes a finding's options as they are typed: one for places that differ in an index alone; or why there are none.
+ * @return 0 or -ENOMEM
  */
 int preflight_gather_remedy(struct preflight_finding *f);
 
@@ -59,6 +70,21 @@ int preflight_gather_remedy(struct preflight_finding *f);
 bool preflight_remedy_group(const struct preflight *c, struct preflight_finding *f, uint32_t port, uint8_t prio,
 			    size_t added);
 
+/* For checks. Rates of a switch's ports to hosts, and of those to other switches. */
+struct preflight_sides {
+	uint64_t hosts_bps, others_bps;
+	uint32_t others;
+};
+
+struct preflight_sides preflight_sides_of(const struct topo *topo, uint32_t node);
+/* @return the rate, rounded up */
+uint64_t preflight_whole_mbps(uint64_t rate_bps);
+/*
+ * Links written out one by one: those to other switches carry what the hosts of both ends can send, in equal parts. No
+ * remedy, if a cable cannot be as fast.
+ */
+void preflight_remedy_links(const struct preflight *c, struct preflight_finding *f);
+
 /* For checks. @return classes of the data that the plan sends, as hosts do; of an idle plan, theirs. A bit each */
 uint8_t preflight_classes(const struct scenario *sc);
 
@@ -67,11 +93,10 @@ uint8_t preflight_classes(const struct scenario *sc);
 /* For checks. @return the end of a finding's text, of count ports as its first one; "": there are none */
 const char *preflight_further_ports(uint32_t count, char text[PREFLIGHT_MORE]);
 
-/* Checks of buffers (preflight_buffers.c): ECN that PFC or windows forestall; headroom by cable; a chip's buffer; pools. */
+/* Checks of buffers (preflight_buffers.c): ECN that PFC or windows forestall; headroom by cable; pools. */
 int preflight_ecn(struct preflight *c);
 int preflight_watchdog(struct preflight *c);
 int preflight_headroom(struct preflight *c);
-int preflight_buffer(struct preflight *c);
 int preflight_pools(struct preflight *c);
 
 /*

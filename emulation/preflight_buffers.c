@@ -13,6 +13,7 @@
 #include "common/minmax.h"
 #include "common/units.h"
 #include "dpswitch/pipeline/switch.h"
+#include "scenario/profile.h"
 #include "scenario/scenario.h"
 #include "workload/plan.h"
 
@@ -179,16 +180,6 @@ windows_bytes(const struct scenario *sc, uint32_t flows)
 	return window != 0 ? flows * (window / sc->roce.mtu_bytes + 1) * sc->mtu_frame_bytes : UINT64_MAX;
 }
 
-/* Of one switch, port or cable more: a setting of bytes. @param least  as of preflight_remedy_bytes() */
-static void
-remedy_setting(struct preflight_finding *f, const struct cfg_where *where, const char *key, uint64_t bytes, bool least)
-{
-	char path[CFG_WHERE_PATH], option[CFG_WHERE_PATH + 32];
-
-	snprintf(option, sizeof(option), "--set %.255s.%s=", cfg_where_path(where, path), key);
-	preflight_remedy_bytes(f, option, bytes, "", least);
-}
-
 /* Egresses that more comes to than they send, and those of them that never mark. */
 struct crowded {
 	bool imagined; /* no flows meet: as if all other ports of a switch filled each */
@@ -202,26 +193,6 @@ struct crowded {
 	struct preflight_finding of_pfc, of_limits, of_off; /* their remedies */
 };
 
-/* The group that holds a setting: of a single switch, or of all. @return path */
-static const char *
-path_of(const struct cfg_where *where, const char *all, char path[CFG_WHERE_PATH])
-{
-	if (cfg_where_path(where, path)[0] == '\0')
-		snprintf(path, CFG_WHERE_PATH, "%s", all);
-	return path;
-}
-
-/* The most of places that share a setting. @param tail  behind the number */
-static void
-remedy_key(struct preflight_finding *f, const struct cfg_where *where, const char *all, const char *key, uint64_t number,
-	   const char *tail)
-{
-	char path[CFG_WHERE_PATH], option[CFG_WHERE_PATH + 32];
-
-	snprintf(option, sizeof(option), "--set %.255s.%s=", path_of(where, all, path), key);
-	preflight_remedy_bytes(f, option, number, tail, false);
-}
-
 /* @return the place of a class's profile; NULL: no row names one */
 static const struct cfg_where *
 profile_of(const struct switch_settings *settings, const struct buffer_rows *rows, uint8_t prio)
@@ -231,7 +202,36 @@ profile_of(const struct switch_settings *settings, const struct buffer_rows *row
 	return row != NULL ? &settings->buffers->profiles[row->profile].where : NULL;
 }
 
-/* The pool's size, or where the chip has no more, the profile's share of it. */
+/* @return the most that a switch's buffer can be: its own, if that is a chip's; else that of the largest chip known */
+static uint64_t
+chip_bytes(const struct switch_settings *settings)
+{
+	return settings->params.is_chips ? settings->params.buffer_bytes : profiles_largest_chip();
+}
+
+/* Half of what the queue holds as PFC pauses, as the setting has it: the least of all ports that share it. */
+static void
+remedy_kmin(struct preflight_finding *f, const struct switch_settings *settings, const struct sw *sw,
+	    const struct marking *m)
+{
+	const struct switch_ecn_params *ecn = &settings->ecn;
+	double scale = ecn->scales ? (double)sw->node.topo->ports[m->port].rate_bps / (double)ecn->reference_rate_bps : 1;
+	const struct switch_wred_params *row = NULL;
+	char path[CFG_WHERE_PATH], option[CFG_WHERE_PATH + 32], tail[64];
+	uint64_t bytes = (uint64_t)((double)m->queue_bytes / 2 / scale);
+
+	for (size_t i = 0; i < settings->nwreds; i++)
+		row = settings->wreds[i].class == m->prio ? &settings->wreds[i] : row;
+	if (row == NULL) {
+		preflight_remedy_key(f, &ecn->where, "switch.ecn", "kmin", bytes, "", true);
+		return;
+	}
+	snprintf(option, sizeof(option), "--set '%.255s={ class = %u; kmin = ", cfg_where_path(&row->where, path), m->prio);
+	snprintf(tail, sizeof(tail), "; kmax = %" PRIu64 "; pmax = %g; }'", row->kmax_bytes, row->pmax);
+	preflight_remedy_bytes(f, option, bytes, tail, true);
+}
+
+/* The pool's size, or where the chip has no more, the profile's share of it, or thresholds below what it can hold. */
 static void
 remedy_pool(struct preflight_finding *f, const struct scenario *sc, const struct sw *sw, const struct marking *m)
 {
@@ -240,26 +240,29 @@ remedy_pool(struct preflight_finding *f, const struct scenario *sc, const struct
 	const struct cfg_where *profile = profile_of(settings, &settings->groups, m->prio);
 	const struct buffer_pool_params *pool = &settings->buffers->pools[pfc->pool];
 	double alpha = (double)pfc->alpha_num / (double)(1u << pfc->alpha_shift);
+	uint64_t static_th = 2 * m->kmin_bytes / m->busy;
 	uint64_t size = (uint64_t)(2 * ((double)m->kmin_bytes / m->busy) * (1 + m->busy * alpha) / alpha);
+	uint64_t most = chip_bytes(settings) - min_u64(chip_bytes(settings), sw->account.buffer_bytes - pool->size_bytes);
 
-	if (pfc->model == PFC_STATIC) {
-		remedy_setting(f, profile, "static_th", 2 * m->kmin_bytes / m->busy, false);
+	if (pfc->model == PFC_STATIC && static_th <= most) {
+		preflight_remedy_setting(f, profile, "static_th", static_th, false);
 		return;
 	}
-	for (uint32_t th = 0; settings->params.buffer_bytes != 0 && th <= DYNAMIC_TH_MOST &&
-			      sw->account.buffer_bytes + size > settings->params.buffer_bytes + pool->size_bytes;
-	     th++) {
+	for (uint32_t th = 0; pfc->model != PFC_STATIC && th <= DYNAMIC_TH_MOST && size > most; th++) {
 		double share = (double)(1u << th);
 
 		if (share > alpha && m->busy * (share * (double)pfc->pool_bytes / (1 + m->busy * share)) > m->kmin_bytes) {
-			remedy_setting(f, profile, "dynamic_th", th, false);
+			preflight_remedy_setting(f, profile, "dynamic_th", th, false);
 			return;
 		}
 	}
-	remedy_setting(f, &pool->where, "size", size, false);
+	if (pfc->model != PFC_STATIC && size <= most)
+		preflight_remedy_setting(f, &pool->where, "size", size, false);
+	else
+		remedy_kmin(f, settings, sw, m);
 }
 
-/* With twice what marks, for all ports that share the setting. */
+/* With twice what marks, for all ports that share the setting. No remedy asks for more buffer than a chip has. */
 static void
 remedy_marking(struct preflight_finding *f, const struct scenario *sc, const struct sw *sw, const struct marking *m)
 {
@@ -268,10 +271,12 @@ remedy_marking(struct preflight_finding *f, const struct scenario *sc, const str
 
 	if (sw->account.pools != NULL)
 		remedy_pool(f, sc, sw, m);
-	else if (pfc->model == PFC_STATIC)
-		remedy_key(f, &settings->pfc.where, "switch.pfc", "xoff", 2 * m->kmin_bytes / m->busy, "");
+	else if (pfc->model == PFC_STATIC && 2 * m->kmin_bytes / m->busy <= chip_bytes(settings))
+		preflight_remedy_key(f, &settings->pfc.where, "switch.pfc", "xoff", 2 * m->kmin_bytes / m->busy, "", false);
+	else if (pfc->model != PFC_STATIC && roomy_mb(sw, m, pfc) * 1000000 <= chip_bytes(settings))
+		preflight_remedy_key(f, &settings->params.where, "switch", "buffer", roomy_mb(sw, m, pfc), "MB", false);
 	else
-		remedy_key(f, &settings->params.where, "switch", "buffer", roomy_mb(sw, m, pfc), "MB");
+		remedy_kmin(f, switch_settings_at(&sc->switches, sw->node.topo, m->port), sw, m);
 }
 
 /* A class without PFC: its queue has a limit of all such classes, and one of its pool. */
@@ -285,9 +290,11 @@ weigh_limit(struct crowded *all, const struct scenario *sc, const struct sw *sw,
 	if (all->behind_limit++ == 0)
 		all->limited = *m;
 	if (sw->rules[index].limit_bytes[m->prio] <= m->kmin_bytes)
-		remedy_key(&all->of_limits, &settings->params.where, "switch", "lossy_queue", 2 * m->kmin_bytes, "");
+		preflight_remedy_key(&all->of_limits, &settings->params.where, "switch", "lossy_queue", 2 * m->kmin_bytes,
+				     "", false);
 	if (queue_limit(sw, index, m->prio) <= m->kmin_bytes)
-		remedy_setting(&all->of_limits, profile_of(own, &own->queues, m->prio), "size", 2 * m->kmin_bytes, false);
+		preflight_remedy_setting(&all->of_limits, profile_of(own, &own->queues, m->prio), "size", 2 * m->kmin_bytes,
+					 false);
 }
 
 static void
@@ -391,7 +398,8 @@ weigh_off(struct crowded *all, const struct scenario *sc, const struct sw *sw, u
 		all->off_port = port;
 		all->off_prio = prio;
 	}
-	preflight_remedy(&all->of_off, "--set %.255s.enabled=true", path_of(&settings->ecn.where, "switch.ecn", path));
+	preflight_remedy(&all->of_off, "--set %.255s.enabled=true",
+			 preflight_path(&settings->ecn.where, "switch.ecn", path));
 }
 
 static void
@@ -545,7 +553,7 @@ weigh_watchdogs(struct hasty *all, const struct preflight *c, uint32_t egress, c
 		if (!settings->watchdog.enabled || !settings->pfc.enabled || settings->watchdog.detection_ps > pause_ps)
 			continue;
 		preflight_remedy(&all->remedies, "--set %.255s.detection_time=200ms",
-				 path_of(&settings->watchdog.where, "switch.watchdog", path));
+				 preflight_path(&settings->watchdog.where, "switch.watchdog", path));
 		all->count++;
 		if (pause_ps > all->pause_ps) {
 			all->pause_ps = pause_ps;
@@ -672,77 +680,6 @@ preflight_headroom(struct preflight *c)
 	return 0;
 }
 
-/* Switches whose ports need more than their chip has, or have less headroom than is usual. */
-
-static void
-report_least_headroom(struct preflight *c)
-{
-	struct preflight_finding *f, remedies = { .remedy = "" };
-	uint32_t first = 0, count = 0;
-	char buffer[32];
-
-	for (uint32_t n = 0; n < c->sc->topo->nnodes; n++) {
-		const struct cfg_where *where = &switch_settings_of(&c->sc->switches, n)->params.where;
-		const struct sw *sw = c->switches[n];
-		char path[CFG_WHERE_PATH];
-
-		if (sw == NULL || sw->account.pools != NULL || !sw->account.least_headroom)
-			continue;
-		preflight_remedy(&remedies, "--set %.255s.buffer=0", path_of(where, "switch", path));
-		if (count++ == 0)
-			first = n;
-	}
-	if (count == 0)
-		return;
-	f = preflight_add(
-		c, "buffer-short", false,
-		"the usual headroom of the cables of %s, of %u such switches, leaves nothing of a buffer of %s: each "
-		"cable has what it needs, and no more",
-		c->sc->topo->nodes[first].name, count,
-		units_format_bytes(switch_settings_of(&c->sc->switches, first)->params.buffer_bytes, buffer,
-				   sizeof(buffer)));
-	memcpy(f->remedy, remedies.remedy, sizeof(f->remedy));
-}
-
-int
-preflight_buffer(struct preflight *c)
-{
-	const struct topo *topo = c->sc->topo;
-	const struct switch_params *params = NULL;
-	uint64_t most_bytes = 0;
-	uint32_t worst = TOPO_NONE, count = 0;
-	char chip[32], needed[32], path[CFG_WHERE_PATH];
-	struct preflight_finding *f, remedies = { .remedy = "" };
-
-	for (uint32_t n = 0; n < topo->nnodes; n++) {
-		const struct switch_params *own = &switch_settings_of(&c->sc->switches, n)->params;
-		const struct sw *sw = c->switches[n];
-
-		if (sw == NULL || sw->account.pools != NULL || !own->is_chips ||
-		    sw->account.buffer_bytes == own->buffer_bytes)
-			continue;
-		count++;
-		preflight_remedy(&remedies, "--set %.255s.buffer=0", path_of(&own->where, "switch", path));
-		if (sw->account.buffer_bytes > most_bytes) {
-			most_bytes = sw->account.buffer_bytes;
-			params = own;
-			worst = n;
-		}
-	}
-	report_least_headroom(c);
-	if (params == NULL)
-		return 0;
-	f = preflight_add(
-		c, "buffer-short", false,
-		"the headroom of the cables of %s, of %u such switches, leaves nothing of the profile's buffer of %s: it "
-		"has "
-		"%s here, as with switch.buffer = 0",
-		topo->nodes[worst].name, count, units_format_bytes(params->buffer_bytes, chip, sizeof(chip)),
-		units_format_bytes(most_bytes, needed, sizeof(needed)));
-	memcpy(f->remedy, remedies.remedy, sizeof(f->remedy));
-	return 0;
-}
-
 /* Pools that hold more than the switch, headroom that groups share, and lossless queues that drop. */
 
 /* The switch where something is short by most, of some number. */
@@ -787,16 +724,18 @@ look_at_pools(const struct preflight *c, const struct sw *sw, struct short_switc
 			continue;
 		note_switch(headroom, sw, i, shared->limit_bytes, shared->needed_bytes);
 		if (shared->needed_bytes > shared->limit_bytes)
-			remedy_setting(&headroom->of_all, &pool->where, "xoff", shared->needed_bytes, false);
+			preflight_remedy_setting(&headroom->of_all, &pool->where, "xoff", shared->needed_bytes, false);
 	}
 	if (settings->params.buffer_bytes == 0 || sw->account.buffer_bytes <= settings->params.buffer_bytes)
 		return;
 	note_switch(buffer, sw, largest, settings->params.buffer_bytes, sw->account.buffer_bytes);
 	excess = sw->account.buffer_bytes - settings->params.buffer_bytes;
 	if (excess < most)
-		remedy_setting(&buffer->of_all, &settings->buffers->pools[largest].where, "size", most - excess, true);
+		preflight_remedy_setting(&buffer->of_all, &settings->buffers->pools[largest].where, "size", most - excess,
+					 true);
 	else /* reserves and headroom alone are too much */
-		remedy_key(&buffer->of_all, &settings->params.where, "switch", "buffer", sw->account.buffer_bytes, "");
+		preflight_remedy_key(&buffer->of_all, &settings->params.where, "switch", "buffer", sw->account.buffer_bytes,
+				     "", false);
 }
 
 static void
@@ -862,7 +801,7 @@ note_short(struct short_port *worst, uint32_t port, uint8_t prio, uint64_t has_b
 {
 	if (has_bytes >= needed_bytes)
 		return;
-	remedy_setting(&worst->of_all, profile, key, needed_bytes, false);
+	preflight_remedy_setting(&worst->of_all, profile, key, needed_bytes, false);
 	if (worst->count++ == 0 || needed_bytes - has_bytes > worst->needed_bytes - worst->has_bytes) {
 		worst->port = port;
 		worst->prio = prio;
@@ -969,7 +908,7 @@ remedy_queue(const struct preflight *c, struct preflight_finding *f, uint32_t po
 	for (uint8_t other = 1; other < SWITCH_CLASSES; other++)
 		needed = max_u64(needed, ingress_limit(sw, other));
 	if (queue_limit(sw, at->index, prio) < needed)
-		remedy_setting(f, profile_of(settings, &settings->queues, prio), "size", needed, false);
+		preflight_remedy_setting(f, profile_of(settings, &settings->queues, prio), "size", needed, false);
 }
 
 bool
@@ -993,7 +932,7 @@ preflight_remedy_group(const struct preflight *c, struct preflight_finding *f, u
 			row = buffer_row_of(&settings->groups, other);
 	if (row == NULL)
 		return false;
-	path_of(&settings->params.where, "switch", path);
+	preflight_path(&settings->params.where, "switch", path);
 	preflight_remedy(f, "--set '%.150s.buffer_pg.[%zu]=\"%u %.100s\"'", path,
 			 count_own_groups(&settings->groups, path) + added, prio, row->profile_name);
 	return true;

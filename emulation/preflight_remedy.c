@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Remedies of findings: options of the command line. */
+/* Remedies of findings: options of the command line; and the budget of bytes that a run's reports need. */
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -8,7 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
+#include "common/minmax.h"
+#include "common/units.h"
 #include "emulation/preflight.h"
+#include "rxe-hosts/agent/policy.h"
+#include "scenario/scenario.h"
+#include "topo/build.h"
+#include "workload/plan.h"
 
 #define OPTIONS_MAX 1024 /* of a remedy */
 
@@ -42,6 +49,98 @@ preflight_remedy_bytes(struct preflight_finding *f, const char *option, uint64_t
 		return;
 	snprintf(rest, sizeof(rest), "%s", end);
 	snprintf(at, sizeof(f->remedy) - (size_t)(at - f->remedy), "%s%" PRIu64 "%s", option, bytes, rest);
+}
+
+void
+preflight_remedy_setting(struct preflight_finding *f, const struct cfg_where *where, const char *key, uint64_t bytes,
+			 bool least)
+{
+	char path[CFG_WHERE_PATH], option[CFG_WHERE_PATH + 32];
+
+	snprintf(option, sizeof(option), "--set %.255s.%s=", cfg_where_path(where, path), key);
+	preflight_remedy_bytes(f, option, bytes, "", least);
+}
+
+const char *
+preflight_path(const struct cfg_where *where, const char *all, char path[CFG_WHERE_PATH])
+{
+	if (cfg_where_path(where, path)[0] == '\0')
+		snprintf(path, CFG_WHERE_PATH, "%s", all);
+	return path;
+}
+
+void
+preflight_remedy_key(struct preflight_finding *f, const struct cfg_where *where, const char *all, const char *key,
+		     uint64_t number, const char *tail, bool least)
+{
+	char path[CFG_WHERE_PATH], option[CFG_WHERE_PATH + 32];
+
+	snprintf(option, sizeof(option), "--set %.255s.%s=", preflight_path(where, all, path), key);
+	preflight_remedy_bytes(f, option, number, tail, least);
+}
+
+/* Rates of cables between switches. */
+
+struct preflight_sides
+preflight_sides_of(const struct topo *topo, uint32_t node)
+{
+	struct preflight_sides sides = { 0 };
+
+	for (uint16_t p = 0; p < topo->nodes[node].nports; p++) {
+		const struct topo_port *port = topo_port_of(topo, node, p);
+
+		if (topo->nodes[port->peer].kind == TOPO_HOST) {
+			sides.hosts_bps += port->rate_bps;
+		} else {
+			sides.others_bps += port->rate_bps;
+			sides.others++;
+		}
+	}
+	return sides;
+}
+
+uint64_t
+preflight_whole_mbps(uint64_t rate_bps)
+{
+	return (rate_bps + 999999) / 1000000 * 1000000;
+}
+
+/* A cable between switches as the list of links has it, with a rate. */
+static void
+remedy_link(const struct topo *topo, struct preflight_finding *f, uint32_t link, uint64_t rate_bps)
+{
+	const struct topo_port *a = &topo->ports[topo->links[link].port[0]];
+	char rate[32];
+
+	preflight_remedy(f, "--set 'topology.links.[%u]=\"%s %s %s %" PRIu64 "ps\"'", link, topo->nodes[a->node].name,
+			 topo->nodes[a->peer].name, units_format_rate(preflight_whole_mbps(rate_bps), rate, sizeof(rate)),
+			 a->delay_ps);
+}
+
+void
+preflight_remedy_links(const struct preflight *c, struct preflight_finding *f)
+{
+	const struct topo *topo = c->sc->topo;
+
+	for (uint32_t l = 0; l < topo->nlinks; l++) {
+		const struct topo_port *a = &topo->ports[topo->links[l].port[0]];
+		uint64_t needed_bps = 0;
+
+		if (topo->nodes[a->node].kind != TOPO_SWITCH || topo->nodes[a->peer].kind != TOPO_SWITCH)
+			continue;
+		for (int end = 0; end < 2; end++) {
+			struct preflight_sides sides = preflight_sides_of(topo, end == 0 ? a->node : a->peer);
+
+			if (sides.hosts_bps > sides.others_bps)
+				needed_bps = max_u64(needed_bps, (sides.hosts_bps + sides.others - 1) / sides.others);
+		}
+		if (needed_bps > TOPO_MAX_RATE_BPS) {
+			f->remedy[0] = '\0';
+			return;
+		}
+		if (needed_bps > a->rate_bps)
+			remedy_link(topo, f, l, needed_bps);
+	}
 }
 
 /* Remedies as they are typed: one option for places that differ in an index alone, and quotes where a shell needs them. */
@@ -121,6 +220,28 @@ write_option(const struct option *options, size_t count, char *to, size_t room)
 			plain ? "" : "'");
 }
 
+/* Checks that may have no option to offer. */
+static const char *
+no_remedy(const char *check)
+{
+	static const struct {
+		const char *check, *reason;
+	} reasons[] = {
+		{ "no-contention",
+		  "it lacks traffic, not a setting: a flow or a collective that shares a port with these" },
+		{ "window-below-bdp",
+		  "no MTU is large enough: several QPs (qps of a flow, channels of a collective) fill the path" },
+		{ "oversubscription",
+		  "no key of this topology gives links between switches the rate that is missing: more of them" },
+		{ "buffer-circle", "other routes, and those without \"paths\", have a circle too: other cables" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(reasons); i++)
+		if (strcmp(reasons[i].check, check) == 0)
+			return reasons[i].reason;
+	return "no option alone changes it";
+}
+
 int
 preflight_gather_remedy(struct preflight_finding *f)
 {
@@ -133,6 +254,7 @@ preflight_gather_remedy(struct preflight_finding *f)
 		free(text);
 		return -ENOMEM;
 	}
+	f->no_remedy = f->remedy[0] == '\0' ? no_remedy(f->check) : NULL;
 	f->remedy[0] = '\0';
 	while (rest != NULL && strncmp(rest, OPTION, strlen(OPTION)) == 0 && count < OPTIONS_MAX) {
 		rest += strlen(OPTION);
@@ -153,4 +275,53 @@ preflight_gather_remedy(struct preflight_finding *f)
 	free(options);
 	free(text);
 	return 0;
+}
+
+/* What a run is going to report. */
+
+struct report_rate
+report_rate_of(const struct plan *plan, const struct detection_config *detection)
+{
+	bool hands_over = detection->transfer && agent_policies[detection->policy]->notified != NULL;
+	uint32_t step_bytes = REPORT_STEP_BYTES + (hands_over ? REPORT_HANDED_OVER_BYTES : 0);
+	struct report_rate most = { 0 };
+
+	for (uint32_t i = 0; i < plan->ncollectives; i++) {
+		const struct plan_collective *c = &plan->collectives[i];
+		double bytes = (double)coll_all_steps(c->schedule) * step_bytes;
+		double bytes_per_s = c->enabled && c->expect_ps != 0 ? bytes * PS_PER_S / (double)c->expect_ps : 0;
+
+		if (bytes_per_s > (double)most.bytes_per_s)
+			most = (struct report_rate){ (uint64_t)bytes_per_s, i };
+	}
+	return most;
+}
+
+uint64_t
+report_rate_of_ports(const struct scenario *sc)
+{
+	uint64_t records = 0;
+
+	if (!agent_policies[sc->detection.policy]->every_epoch)
+		return 0;
+	for (uint32_t i = 0; i < sc->topo->nnodes; i++)
+		records += sc->topo->nodes[i].kind == TOPO_SWITCH ? sc->topo->nodes[i].nports : 0;
+	for (uint32_t f = 0; f < sc->plan->flows.count; f++) {
+		struct route_path path;
+
+		if (plan_flow_sends(sc->plan, f) && scenario_path(sc, f, false, &path) == 0)
+			records += REPORT_PORT_ROWS * (uint64_t)(path.hops - 1); /* the first is a NIC's */
+	}
+	return records * REPORT_PORT_BYTES * PS_PER_S / sc->telemetry.epoch_ps;
+}
+
+uint64_t
+report_rate_budget(uint64_t bytes_per_s)
+{
+	/* Half as much again: steps end together, and no millisecond has more than its own budget. */
+	uint64_t budget = bytes_per_s + bytes_per_s / 2, unit = 1;
+
+	while (budget / unit >= 100)
+		unit *= 10;
+	return (budget + unit - 1) / unit * unit;
 }

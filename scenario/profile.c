@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/array.h"
+#include "common/minmax.h"
 #include "dpswitch/pipeline/settings.h"
 #include "rxe-hosts/roce/cc/cc.h"
 
@@ -105,6 +106,16 @@ profiles_have_chip(uint64_t buffer_bytes)
 		if (profile->buffer_bytes == buffer_bytes && buffer_bytes != 0)
 			return true;
 	return false;
+}
+
+uint64_t
+profiles_largest_chip(void)
+{
+	uint64_t most = 0;
+
+	for (const struct profile *profile = switch_profiles; profile->name != NULL; profile++)
+		most = max_u64(most, profile->buffer_bytes);
+	return most;
 }
 
 /* A profile's keys of the switch without those that single switches do not have: their class of CNPs is that of all. */

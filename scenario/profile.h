@@ -36,6 +36,8 @@ const struct profile *profile_find(const struct profile *profiles, const char *n
 
 /* Is it the size of a chip that a profile describes? */
 bool profiles_have_chip(uint64_t buffer_bytes);
+/* @return the largest buffer of a chip that a profile describes */
+uint64_t profiles_largest_chip(void);
 
 /* Is a key of a scenario's tree a host profile's, and not the user's? @param where  of the key */
 bool profiles_gave_host(const struct cfg_where *where);

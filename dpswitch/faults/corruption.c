@@ -60,6 +60,7 @@ const struct fault_ops fault_corruption = {
 	.example = "kind = \"corruption\"; port = \"l0:3\"; rate = 0.1;",
 	.loses_packets = true,
 	.table = &table,
+	.replaces = FAULT_REPLACES_PORT,
 	.resolve = fault_at_port_resolve,
 	.set = set,
 	.target = fault_at_port_target,

@@ -61,6 +61,7 @@ const struct fault_ops fault_delay = {
 	.symptoms = (const char *const[]){ "path-delay", "high-rtt", NULL },
 	.example = "kind = \"delay\"; port = \"l0:3\"; extra = \"20us\";",
 	.table = &table,
+	.replaces = FAULT_REPLACES_PORT,
 	.resolve = fault_at_port_resolve,
 	.set = set,
 	.target = fault_at_port_target,

@@ -215,6 +215,45 @@ is_due(const struct fault_common *common, uint64_t now_ps)
 	return common->duration_ps == 0 || since < common->duration_ps;
 }
 
+#define BEGINNINGS_COMPARED 4096 /* of a fault that begins again; there may be an overlap later */
+
+/* Does one begin while the other is on? */
+static bool
+begins_within(const struct fault_common *one, const struct fault_common *other)
+{
+	for (uint64_t n = 0; n < (one->period_ps != 0 ? BEGINNINGS_COMPARED : 1); n++)
+		if (is_due(other, one->start_ps + n * one->period_ps))
+			return true;
+	return false;
+}
+
+static bool
+is_one_place(const struct topo *topo, const struct fault *a, const struct fault *b)
+{
+	uint32_t one = ((const struct fault_at_port *)a->params)->port_id;
+	uint32_t other = ((const struct fault_at_port *)b->params)->port_id;
+
+	return one == other ||
+	       (a->ops->replaces == FAULT_REPLACES_CABLE && topo->ports[one].link == topo->ports[other].link);
+}
+
+const struct fault *
+faults_replacing(const struct fault_list *list, const struct topo *topo, const struct fault *replaced)
+{
+	const struct fault_common *common = replaced->params;
+
+	if (replaced->ops->replaces == FAULT_REPLACES_NONE || !common->enabled)
+		return NULL;
+	for (const struct fault *fault = replaced + 1; fault < list->faults + list->count; fault++) {
+		const struct fault_common *other = fault->params;
+
+		if (fault->ops == replaced->ops && other->enabled && is_one_place(topo, replaced, fault) &&
+		    (begins_within(common, other) || begins_within(other, common)))
+			return fault;
+	}
+	return NULL;
+}
+
 /* Its next change at or after now_ps. */
 static uint64_t
 next_change(const struct fault_common *common, uint64_t now_ps)

@@ -99,6 +99,13 @@ struct fault_at_host {
 		CFG_FIELD("known", CFG_BOOL, offsetof(struct fault_common, known), .def = "false",                         \
 			  .doc = "Operators know of it before the run; diagnosers receive a KNOWN_FAULT record")
 
+/* Of two of a kind that are on at once, where the values of the latter replace those of the former. */
+enum fault_replaces {
+	FAULT_REPLACES_NONE, /* they act side by side */
+	FAULT_REPLACES_PORT, /* at one port; params begin with struct fault_at_port */
+	FAULT_REPLACES_CABLE,
+};
+
 struct fault_ops {
 	const char *kind;
 	const struct cfg_table *table;
@@ -133,6 +140,9 @@ struct fault_ops {
 	uint64_t (*affected)(const void *params, const struct fault_env *env);
 	/* Share of the passing packets that is lost or damaged: 0 to 1. NULL: unknown */
 	double (*rate)(const void *params);
+	enum fault_replaces replaces;
+	/* Does it concern CNPs and nothing else? NULL: no */
+	bool (*of_cnps)(const void *params);
 	const char *idle; /* text for that: "no frame was lost" */
 	/* Why it would change nothing even so, NULL: it does. May be NULL. */
 	const char *(*powerless)(const void *params);
@@ -167,6 +177,8 @@ int faults_load(struct fault_list *list, const struct fault_ops *const *kinds, c
 void faults_fini(struct fault_list *list);
 /* Refuses what cannot act on this work. @return 0 or -EINVAL with err set */
 int faults_check(const struct fault_list *list, const struct fault_work *work, struct err *err);
+/* @return the first fault of the list whose values replace those of a fault at some time; NULL: there is none */
+const struct fault *faults_replacing(const struct fault_list *list, const struct topo *topo, const struct fault *replaced);
 /* @return the longest time that any fault adds to a cable's delay */
 uint64_t faults_extra_delay_ps(const struct fault_list *list);
 /*

@@ -79,6 +79,7 @@ const struct fault_ops fault_link_rate = {
 	.symptoms = (const char *const[]){ "link-rate", "path-delay", "high-rtt", NULL },
 	.example = "kind = \"link-rate\"; port = \"l0:3\"; rate = \"25Gbps\";",
 	.table = &table,
+	.replaces = FAULT_REPLACES_CABLE,
 	.resolve = resolve,
 	.set = set,
 	.target = fault_at_port_target,

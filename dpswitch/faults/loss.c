@@ -73,6 +73,12 @@ rate(const void *params)
 	return ((const struct loss *)params)->rate;
 }
 
+static bool
+of_cnps(const void *params)
+{
+	return ((const struct loss *)params)->packets == LOSS_OF_CNPS;
+}
+
 static const char *const truth_keys[] = { "rate", "silent", "packets", NULL };
 
 const struct fault_ops fault_loss = {
@@ -82,11 +88,13 @@ const struct fault_ops fault_loss = {
 	.example = "kind = \"loss\"; port = \"l0:3\"; rate = 0.1;",
 	.loses_packets = true,
 	.table = &table,
+	.replaces = FAULT_REPLACES_PORT,
 	.resolve = fault_at_port_resolve,
 	.set = set,
 	.target = fault_at_port_target,
 	.affected = affected,
 	.rate = rate,
+	.of_cnps = of_cnps,
 	.truth_keys = truth_keys,
 	.idle = "no frame was lost",
 };

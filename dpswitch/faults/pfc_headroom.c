@@ -77,6 +77,7 @@ const struct fault_ops fault_pfc_headroom = {
 	.example = "kind = \"pfc-headroom\"; port = \"l0:3\"; headroom = \"0B\";",
 	.loses_packets = true,
 	.table = &table,
+	.replaces = FAULT_REPLACES_PORT,
 	.resolve = resolve,
 	.set = set,
 	.target = fault_at_port_target,

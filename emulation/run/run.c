@@ -193,7 +193,9 @@ warn_of_inert(const struct emulation *emulation)
 	for (int i = 0; i < count; i++) {
 		unmarked |= findings[i].unmarked;
 		if (findings[i].inert)
-			log_warning("%s: %s; remedy: %s", findings[i].check, findings[i].text, findings[i].remedy);
+			log_warning("%s: %s; %sremedy: %s", findings[i].check, findings[i].text,
+				    findings[i].no_remedy != NULL ? "no " : "",
+				    findings[i].no_remedy != NULL ? findings[i].no_remedy : findings[i].remedy);
 	}
 	return unmarked;
 }

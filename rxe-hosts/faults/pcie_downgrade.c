@@ -72,6 +72,7 @@ const struct fault_ops fault_pcie_downgrade = {
 	.symptoms = (const char *const[]){ "host-limited", "pfc-storm", "high-rtt", NULL },
 	.example = "kind = \"pcie-downgrade\"; port = \"h0:1\"; generation = 3; lanes = 4;",
 	.table = &table,
+	.replaces = FAULT_REPLACES_PORT,
 	.resolve = resolve,
 	.check = fault_at_nic_check,
 	.set = set,

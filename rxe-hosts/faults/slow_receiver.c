@@ -61,6 +61,7 @@ const struct fault_ops fault_slow_receiver = {
 	.symptoms = (const char *const[]){ "host-limited", "pfc-storm", "high-rtt", NULL },
 	.example = "kind = \"slow-receiver\"; port = \"h0:1\"; rate = \"20Gbps\";",
 	.table = &table,
+	.replaces = FAULT_REPLACES_PORT,
 	.resolve = resolve,
 	.check = fault_at_nic_check,
 	.set = set,

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -197,6 +198,70 @@ nothing_to_mark(void **state)
 	assert_int_equal(found.count, 1);
 	assert_non_null(of(&found, "no-contention"));
 	assert_false(found.findings[0].inert);
+	assert_string_equal(found.findings[0].remedy, "");
+	assert_string_equal(found.findings[0].no_remedy,
+			    "it lacks traffic, not a setting: a flow or a collective that shares a port with these");
+}
+
+/* Thresholds beyond what any chip holds: they are at fault, and not its buffer. */
+static void
+thresholds_beyond_the_chip(void **state)
+{
+	const char *absurd = "--set switch.ecn.kmin=1GB --set switch.ecn.kmax=2GB";
+	const char *row = "--set 'switch.wred=( { class = 3; kmin = \"1GB\"; kmax = \"2GB\"; pmax = 0.5; } )'";
+	struct found found;
+	uint64_t xoff;
+
+	(void)state;
+	look(TWO_TO_ONE, absurd, &found);
+	xoff = strtoull(strstr(of(&found, "ecn-behind-pfc")->text, "XOFF at ") + strlen("XOFF at "), NULL, 10);
+	for (int scales = 0; scales < 2; scales++) {
+		char sets[256], kmin[128];
+
+		snprintf(sets, sizeof(sets), "%s --set switch.ecn.scales=%s --set switch.ecn.rate=50Gbps", absurd,
+			 scales ? "true" : "false");
+		snprintf(kmin, sizeof(kmin), "--set switch.ecn.kmin=%" PRIu64, scales ? xoff / 2 : xoff);
+		expect_remedy(TWO_TO_ONE, sets, "ecn-behind-pfc", kmin);
+		snprintf(kmin, sizeof(kmin),
+			 "--set 'switch.wred.[0]={ class = 3; kmin = %" PRIu64 "; kmax = 2000000000; pmax = 0.5; }'",
+			 scales ? xoff / 2 : xoff);
+		snprintf(sets, sizeof(sets), "%s --set switch.ecn.scales=%s --set switch.ecn.rate=50Gbps", row,
+			 scales ? "true" : "false");
+		expect_remedy(TWO_TO_ONE, sets, "ecn-behind-pfc", kmin);
+	}
+	/* A buffer that is given and smaller than chips are may grow. */
+	look(TWO_TO_ONE, "--set switch.buffer=2MB", &found);
+	assert_non_null(strstr(of(&found, "ecn-behind-pfc")->remedy, "--set switch.buffer="));
+}
+
+/* CNPs are lost where none are sent; a cable has one rate. */
+static void
+faults_that_change_nothing(void **state)
+{
+	static const char cnps[] =
+		TWO_TO_ONE "faults = ( { kind = \"loss\"; port = \"s:1\"; rate = 1.0; packets = \"cnps\"; } );\n";
+	static const char rates[] = TWO_TO_ONE
+		"faults = ( { kind = \"link-rate\"; port = \"s:3\"; rate = \"50Gbps\"; start = \"10us\"; duration = "
+		"\"20us\"; }, { kind = \"link-rate\"; port = \"c:1\"; rate = \"25Gbps\"; start = \"20us\"; duration = "
+		"\"20us\"; } );\n";
+
+	(void)state;
+	expect_none(cnps, "");
+	expect_none(cnps, "--set host.cc=none --set 'faults.[0].packets=\"acks\"'");
+	expect_none(cnps, "--set host.cc=none --set 'faults.[0].enabled=false'");
+	expect(cnps, "--set host.cc=none", "fault-idle", true,
+	       "faults.[0] (loss at s:1) is of CNPs alone, and hosts send none: host.cc = \"none\"");
+	expect_remedy(cnps, "--set host.cc=swift", "fault-idle", "--set host.cc=dcqcn --set host.dcqcn.echo=cnp");
+	expect_remedy(cnps, "--set host.dcqcn.echo=ack", "fault-idle", "--set host.dcqcn.echo=cnp");
+	expect(rates, "", "fault-replaced", false, "faults.[0] (link-rate at s:3) and faults.[1]");
+	expect_remedy(rates, "", "fault-replaced", "--set 'faults.[1].enabled=false'");
+	expect_none(rates, "--set 'faults.[1].port=\"a:1\"'");
+	expect_none(rates, "--set 'faults.[1].start=\"30us\"'");
+	/* The first begins again, and is on by then: 10 to 30 us, 40 to 60 us. */
+	expect(rates, "--set 'faults.[1].start=\"30us\"' --set 'faults.[0].period=\"30us\"'", "fault-replaced", false, "");
+	expect_none(rates, "--set 'faults.[1].start=\"30us\"' --set 'faults.[0].period=\"40us\"'");
+	/* Without an end it lasts. */
+	expect(rates, "--set 'faults.[1].start=\"1ms\"' --set 'faults.[0].duration=\"0us\"'", "fault-replaced", false, "");
 }
 
 /* Without flows that meet, what others would find: as many ingresses as a switch has. */
@@ -791,6 +856,8 @@ UNIT_TEST(preflight)
 		cmocka_unit_test(class_maps_that_lead_astray),
 		cmocka_unit_test(a_watchdog_without_pfc),
 		cmocka_unit_test(a_watchdog_too_fast),
+		cmocka_unit_test(thresholds_beyond_the_chip),
+		cmocka_unit_test(faults_that_change_nothing),
 		cmocka_unit_test(ecn_of_other_classes),
 		cmocka_unit_test(pools_of_a_lossy_class),
 		cmocka_unit_test(remedies_of_what_limits),
