@@ -2,7 +2,6 @@
 #include "diag/collect/radix.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define DIGITS (RADIX_WORDS * 8) /* bytes of a key; digit 0 is the least */
 #define VALUES 256
@@ -15,24 +14,14 @@ digit_of(const struct radix_item *item, int digit)
 }
 
 static void
-count_digits(const struct radix_item *items, uint32_t count, uint32_t counts[DIGITS][VALUES])
+place_by(const struct radix_item *from, struct radix_item *to, uint32_t count, int digit)
 {
-	memset(counts, 0, sizeof(counts[0]) * DIGITS);
-	for (uint32_t i = 0; i < count; i++) {
-		for (int d = 0; d < DIGITS; d++)
-			counts[d][digit_of(&items[i], d)]++;
-	}
-}
+	uint32_t next[VALUES + 1] = { 0 };
 
-static void
-place_by(const struct radix_item *from, struct radix_item *to, uint32_t count, int digit, const uint32_t counts[VALUES])
-{
-	uint32_t next[VALUES], total = 0;
-
-	for (int value = 0; value < VALUES; value++) {
-		next[value] = total;
-		total += counts[value];
-	}
+	for (uint32_t i = 0; i < count; i++)
+		next[digit_of(&from[i], digit) + 1]++;
+	for (int value = 1; value < VALUES; value++)
+		next[value] += next[value - 1];
 	for (uint32_t i = 0; i < count; i++)
 		to[next[digit_of(&from[i], digit)]++] = from[i];
 }
@@ -40,15 +29,17 @@ place_by(const struct radix_item *from, struct radix_item *to, uint32_t count, i
 struct radix_item *
 radix_sort(struct radix_item *items, struct radix_item *room, uint32_t count)
 {
-	uint32_t counts[DIGITS][VALUES];
+	struct radix_item differ = { { 0 }, 0 }; /* bits of keys that are not the same in all */
 
-	count_digits(items, count, counts);
-	for (int d = 0; d < DIGITS && count != 0; d++) {
+	for (uint32_t i = 1; i < count; i++)
+		for (int w = 0; w < RADIX_WORDS; w++)
+			differ.key[w] |= items[i].key[w] ^ items[0].key[w];
+	for (int d = 0; d < DIGITS; d++) {
 		struct radix_item *sorted = room;
 
-		if (counts[d][digit_of(items, d)] == count)
+		if (digit_of(&differ, d) == 0)
 			continue;
-		place_by(items, room, count, d, counts[d]);
+		place_by(items, room, count, d);
 		room = items;
 		items = sorted;
 	}
@@ -66,28 +57,27 @@ cmp_word(const void *pa, const void *pb)
 uint64_t *
 radix_sort_words(uint64_t *words, uint64_t *room, uint32_t count)
 {
-	uint32_t counts[sizeof(*words)][VALUES] = { 0 };
+	uint64_t differ = 0; /* bits that are not the same in all */
 
 	if (count < FEW) {
 		if (count > 1)
 			qsort(words, count, sizeof(*words), cmp_word);
 		return words;
 	}
-	for (uint32_t i = 0; i < count; i++)
-		for (size_t d = 0; d < sizeof(*words); d++)
-			counts[d][words[i] >> d * 8 & 0xff]++;
-	for (size_t d = 0; d < sizeof(*words); d++) {
+	for (uint32_t i = 1; i < count; i++)
+		differ |= words[i] ^ words[0];
+	for (int shift = 0; shift < 64; shift += 8) {
 		uint64_t *sorted = room;
-		uint32_t next[VALUES], total = 0;
+		uint32_t next[VALUES + 1] = { 0 };
 
-		if (counts[d][words[0] >> d * 8 & 0xff] == count)
+		if ((differ >> shift & 0xff) == 0)
 			continue;
-		for (int value = 0; value < VALUES; value++) {
-			next[value] = total;
-			total += counts[d][value];
-		}
 		for (uint32_t i = 0; i < count; i++)
-			room[next[words[i] >> d * 8 & 0xff]++] = words[i];
+			next[(words[i] >> shift & 0xff) + 1]++;
+		for (int value = 1; value < VALUES; value++)
+			next[value] += next[value - 1];
+		for (uint32_t i = 0; i < count; i++)
+			room[next[words[i] >> shift & 0xff]++] = words[i];
 		room = words;
 		words = sorted;
 	}
