@@ -67,6 +67,13 @@ is_unprintable(const unsigned char *text, size_t len)
 	return false;
 }
 
+/* ASCII that prints: nearly all of a text. */
+static inline bool
+is_plain(char c)
+{
+	return c >= ' ' && c < 0x7f;
+}
+
 /* @param taken  set to the length of the character at text, 1 where it is no UTF-8 */
 static bool
 prints(const char *text, size_t *taken)
@@ -84,8 +91,13 @@ printable_text(const char *text, char *buf, size_t cap)
 	size_t at = 0, taken;
 
 	for (const char *in = text; *in != '\0'; in += taken) {
-		bool good = prints(in, &taken) || *in == '\n';
+		bool good;
 
+		for (; is_plain(*in) && at + 1 < cap; in++)
+			buf[at++] = *in;
+		if (*in == '\0')
+			break;
+		good = prints(in, &taken) || *in == '\n';
 		if (at + (good ? taken : 1) >= cap)
 			break;
 		if (!good)
