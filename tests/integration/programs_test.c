@@ -178,7 +178,7 @@ dpswitch_refuses(void **state)
 		  "MPI" }, /* no job, or none built in */
 		{ "--analyzer nowhere --out run ring.cfg", 3, "no analyzer there" },
 		{ "--diagnoser ./nowhere --out run ring.cfg", 2, "./nowhere" },
-		{ "--out absent ring.cfg", 1, "absent" },
+		{ "--out ring.cfg/absent ring.cfg", 2, "ring.cfg/absent: no files can be written there" },
 		{ "--seed x ring.cfg", 2, "--seed:1: seed: found \"x\"; an integer would be right" },
 		{ "--seed '' ring.cfg", 2, "--seed: found \"\", which no seed can be" },
 		{ "--set seed=x ring.cfg", 2, "seed" },

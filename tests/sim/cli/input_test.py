@@ -303,7 +303,7 @@ def arguments():
     refused("an output below a file", "run", good, "--out", good / "x", refusal=[str(good)])
     refused("the fabric alone: no analyzer there", good, "--out", out, "--analyzer", out / "none.sock", program=DPSWITCH,
             refusal=["none.sock"], code=3)
-    refused("the fabric alone: no directory", good, "--out", out / "none", program=DPSWITCH, refusal=["none"], code=1)
+    refused("the fabric alone: an output below a file", good, "--out", good / "x", program=DPSWITCH, refusal=["test.cfg/x"])
     refused("explain without flow", "explain", good, refusal=["--flow"])
     refused("explain a flow of nobody", "explain", good, "--flow", "a1,zz,1,4791", refusal=["zz"])
     refused("explain half a flow", "explain", good, "--flow", "a1", refusal=["SRC,DST,SPORT,DPORT"])

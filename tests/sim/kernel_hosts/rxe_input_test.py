@@ -51,7 +51,7 @@ def traffic():
             "per-step", "embedded")
     refused("own frame sizes", TOPOLOGY.replace("host = { mtu = 4096; };", "host = {\n  mtu = 4096; data_overhead = 48; // here\n};")
             + COLLECTIVE, "48")
-    refused("an MTU that is none", TOPOLOGY.replace("host = { mtu = 4096; };", "host = { // here\n  mtu = 1000;\n};") + COLLECTIVE,
+    refused("an MTU that is none", TOPOLOGY.replace("host = { mtu = 4096; };", "host = {\n  mtu = 1000; // here\n};") + COLLECTIVE,
             "1000", "1024")
 
 
