@@ -121,8 +121,7 @@ check_buffer(struct preflight *c)
 	f = preflight_add(
 		c, "buffer-short", false,
 		"the headroom of the cables of %s, of %u such switches, leaves nothing of the profile's buffer of %s: it "
-		"has "
-		"%s here, as with switch.buffer = 0",
+		"has %s here, as with switch.buffer = 0",
 		topo->nodes[worst].name, count, units_format_bytes(params->buffer_bytes, chip, sizeof(chip)),
 		units_format_bytes(most_bytes, needed, sizeof(needed)));
 	memcpy(f->remedy, remedies.remedy, sizeof(f->remedy));

@@ -301,6 +301,45 @@ struct frame_pools {
 int frame_pools_sum(const struct scenario *scenario, struct frame_pools *sum);
 
 /*
+ * The rate at which a run is going to report whatever happens in it: hosts their steps, and switches their ports where the
+ * policy has them do so every epoch. What polling packets ask for is not known before.
+ */
+
+/*
+ * What a step's reports take of the exporter's budget, beginning and end, in frames of their own time, and the report of
+ * detections that it hands over, where the policy does: 57, 59 and 61 B, and 24 to 27, measured in rings of 16, 128 and
+ * 1,024 ranks (export.offered_bytes in run.json by the number of steps).
+ */
+#define REPORT_STEP_BYTES 61
+#define REPORT_HANDED_OVER_BYTES 27
+/*
+ * A record of a port's report: 40 and 63 B measured in rings of 16 and 128 ranks. A port has one, and each egress on a
+ * flow's path three more.
+ */
+#define REPORT_PORT_BYTES 63
+#define REPORT_PORT_ROWS 3
+
+struct report_rate {
+	uint64_t bytes_per_s; /* of the collective that reports fastest, beside all others; 0: there is none */
+	uint32_t collective;
+};
+
+/* @param plan  with its expected times */
+struct report_rate report_rate_of(const struct plan *plan, const struct detection_config *detection);
+
+/*
+ * Reports of all ports at each epoch's end, while every flow of the plan sends.
+ * @return bytes a second; 0: the policy asks for none
+ */
+uint64_t report_rate_of_ports(const struct scenario *sc);
+
+/*
+ * A budget that holds a rate, with half as much again for what does not arrive evenly. @return bytes a second, two digits
+ * and zeros
+ */
+uint64_t report_rate_budget(uint64_t bytes_per_s);
+
+/*
  * The arguments that all programs which read a scenario share: SCENARIO, --set PATH=VALUE and --seed N. These are the
  * keys of the last two in a program's table of options.
  */

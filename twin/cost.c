@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "common/input_file.h"
 #include "twin/trial.h"
 
 #include <errno.h>
@@ -10,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/hash.h"
+#include "common/input_file.h"
 #include "common/minmax.h"
 #include "common/run_files.h"
 #include "common/units.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "twin/trial.h"
-#include "common/input_file.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/input_file.h"
 #include "common/run_files.h"
 #include "common/tail.h"
 #include "common/units.h"

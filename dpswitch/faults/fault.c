@@ -221,9 +221,16 @@ is_due(const struct fault_common *common, uint64_t now_ps)
 static bool
 begins_within(const struct fault_common *one, const struct fault_common *other)
 {
-	for (uint64_t n = 0; n < (one->period_ps != 0 ? BEGINNINGS_COMPARED : 1); n++)
-		if (is_due(other, one->start_ps + n * one->period_ps))
+	uint64_t at_ps = one->start_ps, before_ps = 0;
+
+	for (int n = 0; n < BEGINNINGS_COMPARED && at_ps >= before_ps; n++) {
+		if (is_due(other, at_ps))
 			return true;
+		if (one->period_ps == 0)
+			return false;
+		before_ps = at_ps;
+		at_ps += one->period_ps;
+	}
 	return false;
 }
 

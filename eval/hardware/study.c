@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "eval/hardware/study.h"
-#include "common/input_file.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,6 +11,7 @@
 #include <libsmartcols/libsmartcols.h>
 
 #include "common/array.h"
+#include "common/input_file.h"
 #include "common/log.h"
 #include "common/outfile.h"
 #include "common/run_files.h"

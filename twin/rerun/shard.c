@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "twin/rerun/shard.h"
-#include "common/input_file.h"
 
 #include <errno.h>
 #include <fts.h>
@@ -10,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/input_file.h"
 #include "common/outfile.h"
 #include "common/run_files.h"
 #include "common/units.h"

@@ -284,9 +284,9 @@ add_epoch(const struct evidence *ev, const struct ev_epoch *epoch, uint32_t flow
 
 /*
  * The longest possible wait of a packet at a port that it reached in this time. It waited for the longest queue, which
- * may be older than the time; for all data of other classes that came meanwhile; for pauses; and for frames of class 0.
+ * may be older than the time; for all data of other classes that arrived meanwhile; for pauses; and for frames of class 0.
  * @param known_to_ps  until then all switches up to here report: made earlier
- * @return INFINITY: its rows do not report it. A packet that came before they begin may have found any queue
+ * @return INFINITY: its rows do not report it. A packet that arrived before they begin may have found any queue
  */
 static double
 trip_wait_ps(const struct evidence *ev, uint32_t flow, uint32_t port, struct window during, uint64_t *known_to_ps)

@@ -10,7 +10,7 @@ PATHS = (SCENARIOS / "include" / "two-pods-ring.inc").read_text()
 CABLES = ({"4:3", "8:1"}, {"8:2", "6:3"}, {"5:2", "1:4"}, {"10:1", "5:4"})
 
 # No fault: what goes ahead of data has no row, of polling packets on slow links, and beside much data; and copies of a polling
-# packet, by a slow link and a fast one, count at a switch at two times. What came before a step may be queued yet.
+# packet, by a slow link and a fast one, count at a switch at two times. What arrived before a step may be queued yet.
 CLEAN = {
     "a queue of an epoch that no report has": """
 topology = { kind = "explicit"; rate = "25Gbps"; delay = "500ns"; switches = [ "s" ]; hosts = [ "h0", "h1", "h2" ];

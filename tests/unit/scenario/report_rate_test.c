@@ -10,9 +10,10 @@
 #include "common/array.h"
 #include "common/units.h"
 #include "common/wire/detection.h"
-#include "emulation/preflight.h"
 #include "rxe-hosts/agent/agent.h"
+#include "scenario/scenario.h"
 #include "tests/unit/unit.h"
+#include "workload/plan.h"
 
 static void
 fastest_collective_counts(void **state)
