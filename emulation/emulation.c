@@ -343,7 +343,6 @@ part_over(void *ctx, enum rec_end_reason *reason, uint32_t *node)
 	return partition->ops->over(partition->ctx, reason, node);
 }
 
-/* In real time windows wait for promises of others; in virtual time all open the same windows. */
 static void
 partition_hooks(struct emulation *emulation, struct fabric_hooks *hooks)
 {
@@ -353,12 +352,14 @@ partition_hooks(struct emulation *emulation, struct fabric_hooks *hooks)
 	hooks->entering = part_entering;
 	hooks->over = part_over;
 	hooks->interrupted = part_interrupted;
-	if (emulation->scenario->timing.clock == CLOCK_REAL) {
+	if (emulation->scenario->timing.clock == CLOCK_REAL)
 		hooks->pace = part_pace;
-		hooks->horizon_ps = part_horizon;
-	} else {
+	if (emulation->partition->windows) {
 		hooks->agree = part_agree;
 		hooks->pausing = part_pausing;
+		hooks->lived_ps = NULL; /* of this machine: all have to judge a silence at the same window */
+	} else {
+		hooks->horizon_ps = part_horizon;
 	}
 }
 

@@ -59,8 +59,8 @@ struct partition_ops {
 	/* The others wait for this partition, which waits for another program: it is alive. */
 	void (*alive)(void *ctx);
 	/*
-	 * In virtual time, between windows: sends a request of a node here to all; receives those that all others have sent
-	 * since their last call, in all partitions at the same points of the run. @return [*count] those of a partition in
+	 * Where all open the same windows, between them: sends a request of a node here to all; receives those that all
+	 * others have sent since their last call, in all partitions at the same points of the run. @return [*count] those of a partition in
 	 * its order, until the next call
 	 */
 	void (*share)(void *ctx, const struct partition_request *request);
@@ -105,5 +105,6 @@ struct partition {
 	uint32_t which, count;    /* this one, from 0; the number of partitions */
 	const bool *remote;       /* [topo->nnodes] nodes of other partitions */
 	bool whole;               /* this one receives the results of all nodes */
+	bool windows;             /* all open the same windows; else each promises the others how far it goes */
 	struct host_driver hosts; /* of their hosts */
 };

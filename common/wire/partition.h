@@ -10,12 +10,13 @@
  *   START     of the first partition: when time 0 of the run is
  *   FRAME     a frame on a boundary cable, with the time of its arrival
  *   PAUSE     the same of an 802.1Qbb frame, which concerns one MAC alone
- *   PROMISE   no later FRAME or PAUSE has left its sender before a time
- *   WINDOW    virtual time: the end of a window; the frames of it, and what it held, precede it
+ *   PROMISE   with kernel hosts: no later FRAME or PAUSE has left its sender before a time
+ *   WINDOW    with embedded hosts, which open the same windows everywhere: the end of one; the frames of it, and what it
+ *             held, precede it
  *   HELD      before it: classes that a port holds whose link is down
- *   STATE     virtual time: what the partition knows of its hosts after a window, before all judge the run
- *   SHARED    virtual time: a node's message to a program that every partition runs; SHARED_END: all of a round
- *   ALIVE     virtual time: its sender waits for others, or for its output
+ *   STATE     what the partition knows of its hosts after a window, before all judge the run
+ *   SHARED    a node's message to a program that every partition runs; SHARED_END: all of a round
+ *   ALIVE     its sender waits for others, or for its output
  *   RECORDS   to the first partition: reports of nodes, all before a time
  *   BYE       the run has ended here, and why
  *   COUNTERS, STEP, ITERATION, FLOW, RESULT, FAULTS, REPORT, DONE
@@ -28,7 +29,7 @@
 #include "common/wire/layout.h"
 
 #define PARTITION_MAGIC 0x54504352U /* "RCPT" */
-#define PARTITION_VERSION 5
+#define PARTITION_VERSION 6
 #define PARTITION_MAX_BODY (256 * 1024)
 #define PARTITION_TEXT 256
 #define PARTITION_TOKEN 64 /* characters of a token, at most */
@@ -82,7 +83,7 @@ WIRE_SIZE(partition_hdr, 16)
 struct partition_hello {
 	uint32_t version;               /* PARTITION_VERSION */
 	uint32_t partition, partitions; /* of how many it is which, from 0 */
-	uint32_t reserved;
+	uint32_t diagnosers; /* plugin programs of the run, which partition 0 starts */
 	uint64_t layout;   /* digest of the layouts that go by value: records, descriptors, counters */
 	uint64_t scenario; /* digest of the effective configuration, overrides and seed included */
 	uint64_t division; /* digest of which partition runs which node */
@@ -93,6 +94,7 @@ struct partition_hello {
 WIRE_AT(partition_hello, 0, version)
 WIRE_AT(partition_hello, 4, partition)
 WIRE_AT(partition_hello, 8, partitions)
+WIRE_AT(partition_hello, 12, diagnosers)
 WIRE_AT(partition_hello, 16, layout)
 WIRE_AT(partition_hello, 24, scenario)
 WIRE_AT(partition_hello, 32, division)

@@ -132,15 +132,15 @@ struct fabric_hooks {
 	bool (*interrupted)(void *ctx);
 	/*
 	 * Partitions of a fabric (struct fabric_config.remote); all NULL where it is whole. Frames sent on boundary
-	 * cables in the window that has ended leave; frames that arrive over them in the next one enter. No window ends
-	 * behind the horizon: pace has waited until that lies behind the start, or returns TIME_NEVER, when the run is
-	 * to end.
+	 * cables in the window that has ended leave; frames that arrive over them in the next one enter. pace returns
+	 * TIME_NEVER when the run is to end. No window ends behind the horizon, if there is one: pace has waited until that
+	 * lies behind the start.
 	 */
 	void (*leaving)(void *ctx, const struct window *window);
 	void (*entering)(void *ctx, const struct window *window);
 	uint64_t (*horizon_ps)(void *ctx);
 	/*
-	 * In virtual time, behind leaving: other partitions open the same windows. The frames that they sent in the
+	 * Without a horizon, behind leaving: other partitions open the same windows. The frames that they sent in the
 	 * window that has ended are in their lanes now.
 	 * @param next_ps  when something happens next in this partition
 	 * @return the same of all partitions, exact only when a window or more behind the window's end; TIME_NEVER also

@@ -464,7 +464,7 @@ boundary_leaving(struct boundary *boundary, const struct window *window)
 		put_lane(boundary, boundary->leaving[i], window->parity);
 }
 
-/* ---- virtual time: lanes of the same windows ---- */
+/* ---- lanes of the same windows ---- */
 
 static void
 put_held(struct boundary *boundary, uint32_t port)

@@ -39,8 +39,8 @@ struct boundary_crossing {
 	uint64_t down_ps;                /* when the link last went down: frames that had left before are lost */
 	bool down;
 	uint8_t pausing; /* classes that its sender asks ours to hold, as far as known here */
-	uint8_t held;    /* virtual time, while the link is down: the same, as its sender has reported it */
-	/* virtual time: what our port at this cable sent in the last window, which its MAC counts with the next one */
+	uint8_t held;    /* in the same windows, while the link is down: the same, as its sender has reported it */
+	/* in the same windows: what our port at this cable sent in the last window, which its MAC counts with the next one */
 	struct {
 		uint64_t frames, bytes, pauses[8];
 	} sent;

@@ -215,6 +215,7 @@ partition_rendezvous(struct partitions *partitions, const struct partition_optio
 		.version = PARTITION_VERSION,
 		.partition = partitions->which,
 		.partitions = partitions->count,
+		.diagnosers = options->diagnosers,
 		.layout = digest_layout(),
 		.division = digest_text((const char *)partitions->partition_of,
 					partitions->scenario->topo->nnodes * sizeof(*partitions->partition_of)),
@@ -519,6 +520,8 @@ partition_pace(void *ctx, uint64_t earliest_ps, uint64_t start_ps)
 	uint64_t goal_ps, horizon_ps, now_ns, until_ns, nap_ns, slept_ns;
 	bool blocked = false;
 
+	if (partitions->partition.windows)
+		return partition_hold(partitions, earliest_ps, start_ps);
 	for (;;) {
 		partition_take_in(partitions);
 		emulation_answer(partitions->emulation, earliest_ps); /* however long the others take */
@@ -616,7 +619,7 @@ leaving(void *ctx, const struct window *window)
 {
 	struct partitions *partitions = ctx;
 
-	if (partitions->windows)
+	if (partitions->partition.windows)
 		partition_end_window(partitions, window);
 	else
 		boundary_leaving(&partitions->boundary, window);
@@ -629,7 +632,7 @@ entering(void *ctx, const struct window *window)
 	struct err err = { 0 };
 	uint32_t from = 0;
 
-	if (partitions->windows)
+	if (partitions->partition.windows)
 		return; /* they are on their cables since the last window's end */
 	if (boundary_entering(&partitions->boundary, window, &from, &err) < 0)
 		partition_lose(partitions, from, err.text);
@@ -646,7 +649,7 @@ interrupted(void *ctx)
 {
 	const struct partitions *partitions = ctx;
 
-	return partitions->windows ? partitions->interrupted : interrupt_asked();
+	return partitions->partition.windows ? partitions->interrupted : interrupt_asked();
 }
 
 static bool
@@ -689,7 +692,7 @@ prints_end(const void *ctx)
 {
 	const struct partitions *partitions = ctx;
 
-	for (uint32_t p = 0; partitions->windows && p < partitions->which; p++)
+	for (uint32_t p = 0; partitions->job && p < partitions->which; p++)
 		if (!partitions->peers[p].lost)
 			return false;
 	return true;
@@ -782,14 +785,10 @@ check_scenario(const struct scenario *sc, bool processes, struct err *err)
 	if (processes && sc->timing.clock == CLOCK_REAL)
 		return cfg_fail(&sc->timing.where, "clock", err,
 				"processes of an MPI job run in virtual time: in real time use --partitions");
-	if (sc->pingmesh.enabled && !processes)
+	if (sc->pingmesh.enabled && sc->nexternal != 0)
 		return cfg_fail(&sc->pingmesh.where, NULL, err,
-				"agents of R-Pingmesh ask a controller in their own program: "
+				"agents of kernel hosts ask a controller in their own program: "
 				"run it without --partitions, or leave pingmesh out");
-	if (sc->flowtracer.enabled && !processes)
-		return cfg_fail(&sc->flowtracer.where, NULL, err,
-				"a tracer queries devices of the same program: run it without --partitions, or leave "
-				"flowtracer out");
 	if (sc->nexternal != 0 && sc->nexternal != sc->topo->nhosts)
 		return cfg_fail(&sc->host_configs[0].where, "kind", err,
 				"embedded hosts beside kernel hosts need an undivided fabric, because the bytes of their "
@@ -838,7 +837,7 @@ partition_create(struct scenario *scenario, const struct partition_options *opti
 	partitions->count = options->count;
 	partitions->scenario = scenario;
 	partitions->transport = options->processes ? options->transport : &transport_stream;
-	partitions->windows = scenario->timing.clock != CLOCK_REAL;
+	partitions->job = options->processes;
 	scenario->plan->flows.labelled = scenario->nexternal == 0;
 	partitions->node = REC_NONE;
 	partitions->promised.state = PARTITION_WORKING; /* until it has looked at its hosts */
@@ -874,6 +873,7 @@ partition_create(struct scenario *scenario, const struct partition_options *opti
 						    partitions->count,
 						    partitions->remote,
 						    partitions->which == 0,
+						    scenario->nexternal == 0,
 						    { &partition_hosts, partitions } };
 	return partitions;
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A fabric that several programs run, each a partition of its nodes, joined at the cables between them. In virtual time
- * they are processes of an MPI job, and all open the same windows (windows.c).
+ * A fabric that several programs run, each a partition of its nodes, joined at the cables between them: processes of an MPI
+ * job in virtual time, programs with streams between them in real time.
  *
- * In real time partitions advance together, as nodes do within one program. Each promises the others a time before which
- * nothing leaves it, and none opens a window that ends later than that time plus the delay of the boundary cable. So a
- * frame that crosses arrives at its exact instant of the run's time, whatever the transport took. A transport slower than
- * the cable makes windows late, and overruns no buffer. Clocks pace, and are never compared.
+ * Partitions advance together, as nodes do within one program, and a frame that crosses arrives at its exact instant of the
+ * run's time, whatever the transport took. With embedded hosts all open the same windows (windows.c). With kernel hosts,
+ * whose frames arrive at any time, each promises the others a time before which nothing leaves it, and none opens a window
+ * that ends later than that time plus the delay of the boundary cable. A transport slower than the cable makes windows late,
+ * and overruns no buffer. Clocks pace, and are never compared.
  */
 #pragma once
 
@@ -23,6 +24,7 @@ struct transport;
 
 struct partition_options {
 	uint32_t which, count;
+	uint32_t diagnosers;               /* plugin programs of the run: the first partition starts them */
 	const char *addresses;             /* of all, with commas between them */
 	const char *token;                 /* file whose first line it is; NULL: none */
 	bool processes;                    /* of an MPI job instead (partition_join_job()) */

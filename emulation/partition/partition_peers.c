@@ -112,7 +112,7 @@ partition_collect(void *ctx, uint64_t now_ps)
 		return now_ps;
 	if (partitions->which != 0)
 		send_records(partitions, now_ps);
-	if (partitions->windows && !partitions->over) {
+	if (partitions->partition.windows && !partitions->over) {
 		partition_exchange_states(partitions, now_ps);
 		show_progress(partitions);
 		partition_show_states(partitions);
@@ -598,7 +598,7 @@ partition_lose(struct partitions *partitions, uint32_t peer, const char *why)
 	division_name(partitions->scenario->topo, partitions->partition_of, peer, name);
 	if (!partitions->over)
 		snprintf(partitions->why, sizeof(partitions->why), "%s was lost: %s", name, why);
-	else if (!partitions->windows) /* of a job, the first loss ends the others */
+	else if (!partitions->job) /* of one,, the first loss ends the others */
 		log_warning("%s was lost: %s", name, why);
 	end_run(partitions, REC_END_PART_LOST, first_node(partitions, peer));
 }
@@ -641,7 +641,7 @@ recv_bye(struct partitions *partitions, uint32_t from, const struct channel_mess
 	peer->bye = true;
 	peer->working = peer->sending = false;
 	peer->leaves_ps = peer->next_ps = TIME_NEVER;
-	if (bye.reason == REC_END_COMPLETE || partitions->over || (partitions->windows && partitions->ended))
+	if (bye.reason == REC_END_COMPLETE || partitions->over || (partitions->partition.windows && partitions->ended))
 		return 0;
 	division_name(partitions->scenario->topo, partitions->partition_of, from, name);
 	bye.text[sizeof(bye.text) - 1] = '\0';

@@ -44,7 +44,7 @@ struct partition_peer {
 	size_t report_bytes, report_cap;
 	json_t *reported; /* the same, whole and checked */
 	struct stall_timer silent, stuck;
-	/* virtual time */
+	/* where all open the same windows */
 	uint64_t marks;           /* ends of windows and states of hosts that it has sent */
 	uint64_t happens_ps;      /* when something happens next in it, by the last window */
 	struct child_watch watch; /* pid 0: on another machine */
@@ -73,8 +73,8 @@ struct partitions {
 	bool up;                            /* this partition's hosts are, in the first phase */
 	bool found;                         /* all partitions are, by each other */
 	bool ended;
-	/* virtual time */
-	bool windows;                       /* it is: all open the same windows */
+	bool job;                           /* processes of an MPI job */
+	/* where all open the same windows */
 	bool interrupted;                   /* one of all is */
 	uint64_t marks;                     /* that this partition has sent */
 	struct partition_request *requests; /* [nrequests] of hosts of others, after the last window */
@@ -108,12 +108,13 @@ void partition_sleep(struct partitions *partitions, uint64_t until_ns);
  */
 uint64_t partition_clock_error_ns(const json_t *reported);
 
-/* Virtual time (windows.c). */
+/* Where all open the same windows (windows.c). */
 
 /* The frames of a window leave. */
 void partition_end_window(struct partitions *partitions, const struct window *window);
 /* Of struct fabric_hooks. */
 uint64_t partition_agree(void *ctx, const struct window *window, uint64_t next_ps);
+uint64_t partition_hold(struct partitions *partitions, uint64_t earliest_ps, uint64_t start_ps);
 /* Sends what this partition knows of its hosts, and receives the same of all others. */
 void partition_exchange_states(struct partitions *partitions, uint64_t now_ps);
 /* Of struct partition_ops. */

@@ -230,6 +230,8 @@ rendezvous_flaw(const struct partition_hello *ours, const struct partition_hello
 		return "counts another number of partitions: give all of them the same --partition I/N";
 	if (theirs->scenario != ours->scenario)
 		return "has another scenario: give all of them the same file, --set and --seed";
+	if (theirs->diagnosers != ours->diagnosers)
+		return "has another number of plugin diagnosers: give all of them the same --diagnoser";
 	if (theirs->division != ours->division)
 		return "divides the topology otherwise (another release of METIS?): name the switches of each in "
 		       "\"partitions\"";

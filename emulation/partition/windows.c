@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Partitions in virtual time: all open the same windows as one program would. After a window each sends the others the
- * frames that cross, and when something happens next in it; after those in which a program judges its run, what it knows
- * of its hosts. A peer's messages behind such a mark wait until this partition has reached it too.
+ * Partitions whose hosts are all embedded: all open the same windows as one program would, in virtual time at once, in
+ * real time no sooner than their clocks have reached them. After a window each sends the others the frames that cross, and
+ * when something happens next in it; after those in which a program judges its run, what it knows of its hosts. A peer's
+ * messages behind such a mark wait until this partition has reached it too.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -38,7 +39,7 @@ bool
 partition_is_ahead(const struct partitions *partitions, const struct partition_peer *peer)
 {
 	/* One that sends no more has ended its run: behind its last mark stands why. */
-	return partitions->windows && !partitions->ended && !partitions->over && !peer->channel.ended &&
+	return partitions->partition.windows && !partitions->ended && !partitions->over && !peer->channel.ended &&
 	       peer->marks == partitions->marks;
 }
 
@@ -79,8 +80,21 @@ lose_frozen(struct partitions *partitions, uint32_t p, const char *why)
 	partition_lose(partitions, p, why);
 }
 
+/* Of a job. Others have no program that waits for them, and are lost sooner. */
 static void
-watch(struct partitions *partitions, bool all)
+watch_process(struct partitions *partitions, uint32_t p, uint64_t silent_ns)
+{
+	struct partition_peer *peer = &partitions->peers[p];
+
+	if (peer->watch.pid == 0 && silent_ns >= FROZEN_FAR_NS)
+		lose_frozen(partitions, p, "it sent nothing for 30 s: it is stopped or hangs, or its network is down");
+	else if (peer->watch.pid != 0 && min_u64(child_idle_ns(&peer->watch), silent_ns) >= FROZEN_NS)
+		lose_frozen(partitions, p, "it did nothing for 5 s: it is stopped, or hangs");
+}
+
+/* @param waited_ns  for the marks of those that are awaited */
+static void
+watch(struct partitions *partitions, bool all, uint64_t waited_ns)
 {
 	uint64_t now_ns = clock_now_ns();
 
@@ -93,11 +107,13 @@ watch(struct partitions *partitions, bool all)
 			continue;
 		}
 		silent_ns = stall_timer_look(&peer->silent, now_ns);
-		if (peer->watch.pid == 0 && silent_ns >= FROZEN_FAR_NS)
-			lose_frozen(partitions, p,
-				    "it sent nothing for 30 s: it is stopped or hangs, or its network is down");
-		else if (peer->watch.pid != 0 && min_u64(child_idle_ns(&peer->watch), silent_ns) >= FROZEN_NS)
-			lose_frozen(partitions, p, "it did nothing for 5 s: it is stopped, or hangs");
+		if (partitions->job)
+			watch_process(partitions, p, silent_ns);
+		else if (silent_ns >= PARTITION_SILENCE_NS)
+			partition_lose(partitions, p,
+				       "it sent nothing for 5 s: it is stopped or hangs, or its network is down");
+		else if (waited_ns >= PARTITION_STUCK_NS)
+			partition_lose(partitions, p, "it did not go on for 30 s");
 	}
 }
 
@@ -105,6 +121,8 @@ watch(struct partitions *partitions, bool all)
 static void
 await_marks(struct partitions *partitions, bool all)
 {
+	struct pacer *pacer = &partitions->emulation->pacer;
+	struct stall_timer waited = { 0 };
 	uint64_t began_ns = 0, now_ns;
 
 	for (;;) {
@@ -119,15 +137,20 @@ await_marks(struct partitions *partitions, bool all)
 		now_ns = clock_now_ns();
 		if (began_ns == 0)
 			began_ns = now_ns;
-		if (now_ns - began_ns >= PARTITION_ALIVE_NS) /* it reads files: most waits are of microseconds */
-			watch(partitions, all);
+		stall_timer_look(&waited, now_ns);
+		if (now_ns - began_ns >= PARTITION_ALIVE_NS) { /* it reads files: most waits are of microseconds */
+			watch(partitions, all, waited.waited_ns);
+			emulation_answer(partitions->emulation, partitions->emulation->fabric->window.end_ps);
+		}
 		partition_show_life(partitions);
 		partition_sleep(partitions, clock_now_ns() + SLICE_NS);
 	}
 	if (began_ns == 0)
 		return;
+	now_ns = clock_now_ns();
 	partitions->blocked_windows++;
-	partitions->waits_ns += clock_now_ns() - began_ns;
+	partitions->waits_ns += now_ns - began_ns;
+	pacer->opened_ns += now_ns - began_ns; /* no work of this machine's */
 }
 
 /* ---- a window ---- */
@@ -215,6 +238,30 @@ partition_agree(void *ctx, const struct window *window, uint64_t next_ps)
 	if (!partitions->over && boundary_enter_lanes(&partitions->boundary, window, &from, &err) < 0)
 		partition_lose(partitions, from, err.text);
 	return partitions->over ? TIME_NEVER : agreed_ps;
+}
+
+/* In real time: the window that all agreed on starts when this clock has reached it; the others hear of this partition. */
+uint64_t
+partition_hold(struct partitions *partitions, uint64_t earliest_ps, uint64_t start_ps)
+{
+	struct pacer *pacer = &partitions->emulation->pacer;
+	uint64_t until_ns = pacer->zero_ns + start_ps / PS_PER_NS, now_ns;
+
+	for (;;) {
+		partition_take_in(partitions);
+		emulation_answer(partitions->emulation, earliest_ps);
+		partition_flush(partitions);
+		if (partitions->over)
+			return TIME_NEVER;
+		now_ns = clock_now_ns();
+		if (now_ns >= until_ns)
+			return pacer_wait(pacer, earliest_ps, start_ps);
+		partition_show_life(partitions);
+		if (pacer->busy)
+			continue;
+		partition_sleep(partitions, min_u64(until_ns, now_ns + SLICE_NS));
+		pacer->slept_ns += clock_now_ns() - now_ns;
+	}
 }
 
 int

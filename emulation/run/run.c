@@ -841,10 +841,10 @@ prepare(struct running *r, const struct prediction *prediction, struct err *err)
 	int ret = EXIT_DONE;
 
 	if (r->options->partitions.count != 0) {
-		if (r->options->ndiagnosers != 0 && r->options->partitions.transport == NULL) {
+		if (r->options->ndiagnosers != 0 && r->scenario->nexternal != 0) {
 			err_set(err, -EINVAL,
-				"--diagnoser cannot be used with --partitions: a plugin diagnoser's requests do not cross "
-				"partitions in real time");
+				"--diagnoser cannot be used with --partitions of kernel hosts: a plugin diagnoser's "
+				"requests do not cross those");
 			return EXIT_USAGE;
 		}
 		r->partitions = partition_create(r->scenario, &r->options->partitions, err);

@@ -11,7 +11,7 @@ from harness import DPSWITCH, STALL_LIMIT_S, ROCELAB, Run, descendants, fail, sc
 
 HEADER = struct.Struct("<IHHII")
 MAGIC = 0x54504352
-FRAME, PAUSE, PROMISE, RECORDS, COUNTERS, STEP, REPORT = 5, 6, 7, 8, 10, 11, 16
+FRAME, RECORDS, COUNTERS, STEP, REPORT, WINDOW = 5, 8, 10, 11, 16, 19
 
 
 class Partitions:
