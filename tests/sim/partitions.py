@@ -13,6 +13,21 @@ HEADER = struct.Struct("<IHHII")
 MAGIC = 0x54504352
 FRAME, RECORDS, COUNTERS, STEP, REPORT, WINDOW = 5, 8, 10, 11, 16, 19
 
+# A plugin diagnoser that asks switches and hosts of all partitions at each turn; the first turn may take a while.
+ASKER = """#!/usr/bin/env python3
+import json, sys, time
+sys.path.insert(0, "%s")
+import rocelab_records
+session = rocelab_records.Session()
+for turn in session:
+    asks = [{"poll": {"port": f"{rack}:1"}} for rack in %s]
+    asks += [{"probe": {"from": a, "to": b}} for a, b in %s]
+    for ask in asks + [{"poll": {"flow": flow}} for flow in sys.argv[1:]]:
+        session.control.sendall(json.dumps(ask).encode() + b"\\n")
+    if turn.number == 1:
+        time.sleep(%s)
+"""
+
 
 class Partitions:
     """Programs of one fabric, each started by hand."""

@@ -8,9 +8,9 @@ import signal
 import struct
 import time
 
-from harness import (DPSWITCH, ROCELAB, SCENARIOS, Run, check, command, dpswitch, rocelab, scenario_file, scratch, sets, reported,
+from harness import (DPSWITCH, ROCELAB, SCENARIOS, SOURCE, Run, check, command, dpswitch, rocelab, scenario_file, scratch, sets, reported,
                      within)
-from partitions import COUNTERS, FRAME, RECORDS, REPORT, STEP, WINDOW, Between, Live, Machines, Partitions
+from partitions import ASKER, COUNTERS, FRAME, RECORDS, REPORT, STEP, WINDOW, Between, Live, Machines, Partitions
 
 # Frames, pauses, polls and their replies, notifications and faults cross the cables of a; a cable of it is cut for a while.
 CROSSED = """
@@ -106,6 +106,24 @@ def exact():
         if "faults" in name:
             check(sum(other.run["drops"].values()) > 0, f"{name}: some in the other partition", other.run["drops"])
         check(not ours.run["idle_faults"], f"{name}: faults of both partitions acted", ours.run["idle_faults"])
+
+
+def plugins():
+    """Partition 0 has the program, and what it asks of nodes elsewhere is asked there."""
+    asker = scratch() / "asker.py"
+    asker.write_text(ASKER % (SOURCE / "scripts/records", ["a", "b", "c"], [("h0", "h3"), ("h5", "h0"), ("h2", "h4")], 0))
+    asker.chmod(0o755)
+    run = rocelab(scenario_file(OPERATORS), "--partitions", "2", "--diagnoser", asker)
+    section = run.verdict["plugins"][0]
+    check(run.run["end_reason"] == "complete" and section["turns"] > 10, "a plugin: complete", (run.run["end_reason"], section))
+    check(section["polls"] >= 3 * section["turns"] - 3 and section["probes"] > section["refused"] >= 0, "a plugin: all is answered", section)
+    partitions = Partitions()
+    partitions.start(0, scenario_file(OPERATORS), "--diagnoser", asker)
+    partitions.listening(0)
+    partitions.start(1, scenario_file(OPERATORS))
+    first, second = partitions.end(0), partitions.end(1)
+    check("has another number of plugin diagnosers" in first.stderr and "has another number of plugin diagnosers" in second.stderr,
+          "a plugin that one partition alone knows of: refused", (first.stderr, second.stderr))
 
 
 def switches_alone():
@@ -381,6 +399,7 @@ def main():
     cannot_begin()
     led_astray()
     exact()
+    plugins()
     switches_alone()
     contents()
     over_tcp()

@@ -14,7 +14,7 @@ import time
 from cases import LITTLE_MODEL
 from harness import (ROCELAB, SANITIZED, SCENARIOS, SOURCE, Run, check, command, cpus, descendants, dpswitch, fail, long_run,
                      rocelab, scenario_file, scratch, sets, skip, until, within)
-from partitions import Machines
+from partitions import ASKER, Machines
 
 # Every fault of cables crosses the partitions, and packets of a flow spread by those before them.
 FAULTS = """
@@ -265,26 +265,11 @@ def an_interrupt_ends_all():
     check(not any(os.path.exists(f"/proc/{pid}") for pid in fabrics), "interrupted: nothing is left")
 
 
-# Asks switches and hosts of all processes at each turn; the first turn takes longer than a process may be silent.
-ASKER = """#!/usr/bin/env python3
-import json, sys, time
-sys.path.insert(0, "%s")
-import rocelab_records
-session = rocelab_records.Session()
-for turn in session:
-    asks = [{"poll": {"port": f"{rack}:1"}} for rack in ("g0r0", "g1r1", "g3r0")]
-    asks += [{"probe": {"from": a, "to": b}} for a, b in (("h0", "h5"), ("h13", "h1"), ("h7", "h3"))]
-    for ask in asks + [{"poll": {"flow": flow}} for flow in sys.argv[1:]]:
-        session.control.sendall(json.dumps(ask).encode() + b"\\n")
-    if turn.number == 1:
-        time.sleep(%s)
-"""
-
-
 def plugins():
     """One process has the programs, and what they ask of nodes elsewhere is asked there."""
     asker = scratch() / "asker.py"
-    asker.write_text(ASKER % (SOURCE / "scripts/records", 6.5))
+    asker.write_text(ASKER % (SOURCE / "scripts/records", ["g0r0", "g1r1", "g3r0"],
+                              [("h0", "h5"), ("h13", "h1"), ("h7", "h3")], 6.5))  # longer than a process may be silent
     asker.chmod(0o755)
     short = sets(pingmesh__duration="20ms") + ["--set", "jobs.[0].iterations=1", "--set", "jobs.[0].compute=1ms"]
     one, *others = (rocelab(SCENARIOS / "pingmesh.cfg", "--processes", str(count), "--diagnoser", asker, *short)
