@@ -32,15 +32,13 @@ test_gone_after_bye(void **state)
 {
 	struct rig rig = rig_open(0, false, "");
 	struct partition_peer *peer = &rig.partitions->peers[1];
-	const struct partition_promise promise = { 0 };
 
 	(void)state;
 	assert_true(rig_send(rig.theirs[1], PARTITION_BYE, &complete, sizeof(complete)));
 	rig_send_done(&rig, rig.theirs[1]);
 	close(rig.theirs[1]);
 	rig.theirs[1] = -1;
-	channel_put(&peer->channel, PARTITION_PROMISE, &promise, sizeof(promise), NULL, 0);
-	partition_flush(rig.partitions);
+	partition_stop(rig.partitions);
 	assert_int_equal(peer->channel.error, EPIPE);
 	partition_take_in(rig.partitions);
 	assert_true(peer->bye && peer->done);
