@@ -83,10 +83,10 @@ WIRE_SIZE(partition_hdr, 16)
 struct partition_hello {
 	uint32_t version;               /* PARTITION_VERSION */
 	uint32_t partition, partitions; /* of how many it is which, from 0 */
-	uint32_t diagnosers; /* plugin programs of the run, which partition 0 starts */
-	uint64_t layout;   /* digest of the layouts that go by value: records, descriptors, counters */
-	uint64_t scenario; /* digest of the effective configuration, overrides and seed included */
-	uint64_t division; /* digest of which partition runs which node */
+	uint32_t diagnosers;            /* plugin programs of the run, which partition 0 starts */
+	uint64_t layout;                /* digest of the layouts that go by value: records, descriptors, counters */
+	uint64_t scenario;              /* digest of the effective configuration, overrides and seed included */
+	uint64_t division;              /* digest of which partition runs which node */
 	uint64_t reserved2;
 	char token[PARTITION_TOKEN]; /* padded with 0; all 0: none */
 };

@@ -40,7 +40,7 @@ struct boundary_crossing {
 	bool down;
 	uint8_t pausing; /* classes that its sender asks ours to hold, as far as known here */
 	uint8_t held;    /* in the same windows, while the link is down: the same, as its sender has reported it */
-	/* in the same windows: what our port at this cable sent in the last window, which its MAC counts with the next one */
+	/* in the same windows: what our port at this cable sent in the last one, which its MAC counts with the next */
 	struct {
 		uint64_t frames, bytes, pauses[8];
 	} sent;

@@ -6,8 +6,8 @@
  * Partitions advance together, as nodes do within one program, and a frame that crosses arrives at its exact instant of the
  * run's time, whatever the transport took. With embedded hosts all open the same windows (windows.c). With kernel hosts,
  * whose frames arrive at any time, each promises the others a time before which nothing leaves it, and none opens a window
- * that ends later than that time plus the delay of the boundary cable. A transport slower than the cable makes windows late,
- * and overruns no buffer. Clocks pace, and are never compared.
+ * that ends later than that time plus the delay of the boundary cable. A transport slower than the cable makes windows
+ * late, and overruns no buffer. Clocks pace, and are never compared.
  */
 #pragma once
 

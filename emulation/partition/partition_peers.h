@@ -73,7 +73,7 @@ struct partitions {
 	bool up;                            /* this partition's hosts are, in the first phase */
 	bool found;                         /* all partitions are, by each other */
 	bool ended;
-	bool job;                           /* processes of an MPI job */
+	bool job; /* processes of an MPI job */
 	/* where all open the same windows */
 	bool interrupted;                   /* one of all is */
 	uint64_t marks;                     /* that this partition has sent */
