@@ -60,8 +60,8 @@ struct partition_ops {
 	void (*alive)(void *ctx);
 	/*
 	 * Where all open the same windows, between them: sends a request of a node here to all; receives those that all
-	 * others have sent since their last call, in all partitions at the same points of the run. @return [*count] those of
-	 * a partition in its order, until the next call
+	 * others have sent since their last call, in all partitions at the same points of the run.
+	 * @return [*count] those of a partition in its order, until the next call
 	 */
 	void (*share)(void *ctx, const struct partition_request *request);
 	const struct partition_request *(*shared)(void *ctx, uint32_t *count);

@@ -182,6 +182,7 @@ run(struct node *node, const struct window *window)
 	if (__builtin_expect(host->frozen, 0)) {
 		stand_still(host);
 		consume(host);
+		host->now_ps = window->end_ps; /* up to which its steps are reported */
 		return;
 	}
 	if (host->node.nports == 1)

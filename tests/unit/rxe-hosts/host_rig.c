@@ -182,6 +182,7 @@ rig_start(struct rig *rig)
 			.bdp_bytes = 300000,
 			.first_psn = rig->first_psn,
 			.strict = rig->strict,
+			.ledger = true,
 		};
 		struct rig_host *host = &rig->hosts[h];
 		struct device_client client = {
