@@ -22,6 +22,16 @@
  */
 #define SHALLOW 2
 
+/*
+ * A PAUSE acts at the port that receives it a link's delay after the switch behind that link had a reason to send it. A
+ * polling packet that leaves that port arrives there after the same delay.
+ */
+static uint64_t
+link_delay_ps(const struct evidence *ev, const struct ev_port *paused)
+{
+	return paused->peer != EV_NONE ? max_u64(paused->delay_ps, ev->ports[paused->peer].delay_ps) : 0;
+}
+
 static bool
 is_telemetry_lost(const struct evidence *ev, struct window step)
 {
@@ -37,9 +47,11 @@ is_telemetry_lost(const struct evidence *ev, struct window step)
 /*
  * Did an ingress answer this polling packet, in the step's time? A port may keep one report in CAUSE_RETAIN_PS: then
  * the one that it kept is the answer.
+ * @param arrived_ps  when the packet arrived at the ingress
  */
 static bool
-has_replied(const struct evidence *ev, struct window step, uint32_t ingress, const struct rec_poll *poll)
+has_replied(const struct evidence *ev, struct window step, uint32_t ingress, const struct rec_poll *poll,
+	    uint64_t arrived_ps)
 {
 	const struct ev_port *port = &ev->ports[ingress];
 
@@ -47,8 +59,8 @@ has_replied(const struct evidence *ev, struct window step, uint32_t ingress, con
 		const struct rec_hdr *row = &EV_AT(ev->states, struct rec_port_row, i)->hdr;
 
 		if (row->event == poll->hdr.event ||
-		    (window_has(step, row->time_ps) && row->time_ps <= poll->hdr.time_ps + CAUSE_RETAIN_PS &&
-		     poll->hdr.time_ps <= row->time_ps + CAUSE_RETAIN_PS))
+		    (window_has(step, row->time_ps) && row->time_ps <= arrived_ps + CAUSE_RETAIN_PS &&
+		     arrived_ps <= row->time_ps + CAUSE_RETAIN_PS))
 			return true;
 	}
 	return false;
@@ -64,13 +76,15 @@ kept_from_ps(const struct evidence *ev, uint64_t time_ps)
 }
 
 /*
- * The time from which the answer to this polling packet shows why the port that it crossed was paused: from the oldest
- * epoch that the switch keeps; of a pause that lasts then, from its start: its cause still stands there.
+ * The time from which the answer to this polling packet shows why the port that it crossed was paused: from when PAUSE of
+ * the oldest epoch that the switch keeps arrived; of a pause that lasts then, from its start: its cause still stands
+ * there.
  */
 static uint64_t
 reports_from_ps(const struct evidence *ev, const struct ev_port *paused, uint8_t prio, const struct rec_poll *poll)
 {
-	uint64_t time_ps = poll->hdr.time_ps, from_ps = kept_from_ps(ev, time_ps);
+	uint64_t time_ps = poll->hdr.time_ps, delay_ps = link_delay_ps(ev, paused);
+	uint64_t from_ps = kept_from_ps(ev, time_ps + delay_ps) + delay_ps;
 
 	for (uint32_t i = paused->first_state; i < paused->first_state + paused->nstates; i++) {
 		const struct rec_port_row *row = EV_AT(ev->states, struct rec_port_row, i);
@@ -164,13 +178,13 @@ reported_by_all_ps(const struct evidence *ev, const struct prov_graph *graph, ui
 {
 	uint32_t ingress = ev->ports[paused].peer;
 	const struct ev_port *port = &ev->ports[ingress];
-	uint64_t done_ps = step.from_ps;
+	uint64_t done_ps = step.from_ps, delay_ps = link_delay_ps(ev, &ev->ports[paused]);
 	double sum_ps = 0;
 
 	for (uint32_t i = port->first_state; i < port->first_state + port->nstates; i++) {
 		uint64_t time_ps = EV_AT(ev->states, struct rec_port_row, i)->hdr.time_ps;
-		struct window reported = { max_u64(done_ps, kept_from_ps(ev, time_ps)),
-					   min_u64(switch_reported_until_ps(ev, ingress, time_ps), step.to_ps) };
+		struct window reported = { max_u64(done_ps, kept_from_ps(ev, time_ps) + delay_ps),
+					   min_u64(switch_reported_until_ps(ev, ingress, time_ps) + delay_ps, step.to_ps) };
 
 		if (reported.to_ps <= reported.from_ps)
 			continue;
@@ -261,6 +275,7 @@ may_have_reason(const struct evidence *ev, const struct prov_graph *graph, uint3
 	const struct ev_node *node = &ev->nodes[ev->ports[ingress].node];
 	struct window pauses = pauses_of(ev, graph, paused);
 
+	pauses.from_ps -= min_u64(pauses.from_ps, link_delay_ps(ev, &ev->ports[paused]));
 	for (uint32_t p = node->first_port; p < node->first_port + node->nports; p++)
 		if (p != ingress && is_held_up(ev, p, graph->prio, pauses))
 			return true;
@@ -269,7 +284,8 @@ may_have_reason(const struct evidence *ev, const struct prov_graph *graph, uint3
 
 /*
  * A polling packet that crosses a paused port makes the switch behind it report every queue that the ingress feeds, as
- * far back as it knows. Its reports before the pause are no evidence about it.
+ * far back as it knows. Its reports before the pause are no evidence about it, nor those after the epochs in which it
+ * decided to send it, which is a link's delay before the pause.
  */
 static bool
 pfc_silence_means(const struct evidence *ev, const struct prov_graph *graph, const struct prov_port *paused, double fill)
@@ -277,6 +293,7 @@ pfc_silence_means(const struct evidence *ev, const struct prov_graph *graph, con
 	const struct window step = { graph->from_ps, graph->to_ps };
 	const struct ev_port *port = &ev->ports[paused->port];
 	struct window since_reported = { 0, step.from_ps };
+	uint64_t delay_ps = link_delay_ps(ev, port);
 	double reported_ps = 0;
 
 	if (is_telemetry_lost(ev, step) || may_have_reason(ev, graph, paused->port, fill))
@@ -285,15 +302,16 @@ pfc_silence_means(const struct evidence *ev, const struct prov_graph *graph, con
 		reported_ps = reported_by_all_ps(ev, graph, paused->port, step);
 	for (uint32_t i = port->first_poll; i < port->first_poll + port->npolls; i++) {
 		const struct rec_poll *poll = EV_AT(ev->polls, struct rec_poll, ev->poll_by_port[i]);
-		uint64_t from_ps;
+		uint64_t arrived_ps = poll->hdr.time_ps + delay_ps, from_ps;
 
-		if (!poll->out_paused || !window_has(step, poll->hdr.time_ps) || !has_replied(ev, step, port->peer, poll))
+		if (!poll->out_paused || !window_has(step, poll->hdr.time_ps) ||
+		    !has_replied(ev, step, port->peer, poll, arrived_ps))
 			continue;
 		from_ps = reports_from_ps(ev, port, graph->prio, poll);
 		since_reported.from_ps = from_ps > since_reported.to_ps
 						 ? from_ps
 						 : since_reported.to_ps; /* overlapping reports count once */
-		since_reported.to_ps = switch_reported_until_ps(ev, port->peer, poll->hdr.time_ps);
+		since_reported.to_ps = switch_reported_until_ps(ev, port->peer, arrived_ps) + delay_ps;
 		if (since_reported.to_ps <= since_reported.from_ps)
 			continue;
 		reported_ps += paused_ps(ev, port, graph->prio, step, since_reported);
@@ -333,20 +351,19 @@ enum reason { REASON_UNREPORTED, REASON_NONE, REASON_QUEUE };
 
 /* Did one of the queues that the peer feeds, by their reports of that time, give it a reason? */
 static enum reason
-reason_of(const struct evidence *ev, const struct prov_graph *graph, const struct prov_port *port,
-	  const struct ev_epoch *epoch)
+reason_of(const struct evidence *ev, const struct prov_graph *graph, const struct prov_port *port, struct window sent)
 {
 	enum reason reason = REASON_UNREPORTED;
 
 	for (uint32_t l = port->first_link; l < port->first_link + port->nlinks; l++) {
 		uint32_t to = graph->ports[graph->links[l].to].port;
-		struct ev_range epochs = evidence_epochs(ev, to, epoch->from_ps, epoch->to_ps);
+		struct ev_range epochs = evidence_epochs(ev, to, sent.from_ps, sent.to_ps);
 
 		for (uint32_t i = epochs.first; i < epochs.end; i++) {
 			const struct ev_epoch *there = &ev->epochs[i];
 			const struct rec_port_row *row = evidence_port_row(ev, there, graph->prio);
 
-			if (there->nrows == 0 || there->from_ps >= epoch->to_ps || there->to_ps <= epoch->from_ps)
+			if (there->nrows == 0 || there->from_ps >= sent.to_ps || there->to_ps <= sent.from_ps)
 				continue;
 			if (row != NULL && (row->depth_max >= CAUSE_MIN_DEPTH || row->pause_ps != 0))
 				return REASON_QUEUE;
@@ -354,6 +371,19 @@ reason_of(const struct evidence *ev, const struct prov_graph *graph, const struc
 		}
 	}
 	return reason;
+}
+
+/*
+ * When the peer sent the pauses of an epoch. Epochs of all ports begin at the same times: the link's delay counts in
+ * whole ones, as most of a shorter delay's pauses are of the same epoch.
+ */
+static struct window
+sent_in(const struct evidence *ev, uint32_t paused, const struct ev_epoch *epoch)
+{
+	uint64_t back_ps = link_delay_ps(ev, &ev->ports[paused]) / ev->run.epoch_ps * ev->run.epoch_ps;
+
+	return (struct window){ epoch->from_ps - min_u64(epoch->from_ps, back_ps),
+				epoch->to_ps - min_u64(epoch->to_ps, back_ps) };
 }
 
 /*
@@ -378,13 +408,15 @@ pfc_split_storm(const struct evidence *ev, const struct prov_graph *graph, const
 		double pause_ps =
 			row != NULL ? (double)row->pause_ps * window_share(window, epoch->from_ps, epoch->to_ps) : 0;
 
+		struct window sent = sent_in(ev, port->port, epoch);
+
 		if (pause_ps <= 0)
 			continue;
-		if (seen_without_reason(ev, peer, graph->prio, (struct window){ epoch->from_ps, epoch->to_ps }, fill).any) {
+		if (seen_without_reason(ev, peer, graph->prio, sent, fill).any) {
 			storm_ps += pause_ps;
 			continue;
 		}
-		switch (reason_of(ev, graph, port, epoch)) {
+		switch (reason_of(ev, graph, port, sent)) {
 		case REASON_NONE:
 			storm_ps += pause_ps;
 			break;

@@ -164,9 +164,9 @@ test_storm_at_unseen_nic(void **state)
 	}
 }
 
-/* A polling packet asks 2, paused, and 6, which holds nothing, at the end of an epoch. */
+/* A polling packet asks 2, paused, and 6, which holds nothing, each at the end of an epoch. */
 static void
-poll_silent(struct records *r, uint32_t event, uint32_t epoch)
+poll_silent(struct records *r, uint32_t event, uint32_t epoch, uint32_t answered)
 {
 	struct rec_poll poll = {
 		.hdr.event = event,
@@ -176,7 +176,7 @@ poll_silent(struct records *r, uint32_t event, uint32_t epoch)
 		.flags = 3,
 		.out_paused = 1,
 	};
-	struct rec_port_row reply = records_port_row(0, epoch, epoch, 0, 0, 0);
+	struct rec_port_row reply = records_port_row(0, answered, answered, 0, 0, 0);
 
 	reply.hdr.event = event;
 	reply.ingress_xoff_bytes = 90000;
@@ -232,10 +232,60 @@ test_storm_by_silence(void **state)
 			records_put_port(&r, SW6, all);
 		}
 		for (uint32_t p = 0; p < 2 && cases[i].polled_ms[p] != 0; p++)
-			poll_silent(&r, 9 + p, (uint32_t)cases[i].polled_ms[p]);
+			poll_silent(&r, 9 + p, (uint32_t)cases[i].polled_ms[p], (uint32_t)cases[i].polled_ms[p]);
 		v = case_conclude(&r, REC_END_COMPLETE);
 		if ((case_find(v, FINDING_PFC_STORM, "6:1", NULL) != NULL) != cases[i].storm)
 			fail_msg("case %zu: %s", i, case_reason(v));
+		verdict_destroy(v);
+	}
+}
+
+/* Sets the delay of the link between 2 and 6. */
+static void
+delay_link(struct records *r, uint64_t delay_ps)
+{
+	for (size_t at = sizeof(struct rec_stream); at < r->used_bytes;) {
+		struct rec_port *port = (struct rec_port *)(void *)(r->data + at);
+
+		if (port->hdr.type == REC_PORT &&
+		    ((port->hdr.node == SW2 && port->peer == SW6) || (port->hdr.node == SW6 && port->peer == SW2)))
+			port->delay_ps = delay_ps;
+		at += port->hdr.size;
+	}
+}
+
+/*
+ * A PAUSE that acts at 2:3 was sent a link's delay before, and 6 answers that much after the polling packet left 2: what
+ * it keeps then may leave out when it paused 2:3. A pause that lasts when the packet leaves is of a cause that is still
+ * there.
+ */
+static void
+test_silence_behind_a_long_link(void **state)
+{
+	static const struct {
+		uint32_t delay_ms, kept;
+		bool lasts, storm;
+	} cases[] = {
+		{ 0, 80, false, true }, { 20, 80, false, false }, { 20, 120, false, false }, { 20, 120, true, true }
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct rec_port_row now = records_port_row(2, 79, 79, 0, 0, 0);
+		struct records r;
+		struct verdict *v;
+
+		fabric(&r, 40 * MS);
+		((struct rec_run *)(r.data + sizeof(struct rec_stream)))->epochs_kept = cases[i].kept;
+		delay_link(&r, cases[i].delay_ms * MS);
+		poll_silent(&r, 9, 79, 79 + cases[i].delay_ms);
+		now.paused = cases[i].lasts;
+		now.paused_since_ps = 35 * MS;
+		if (cases[i].lasts)
+			RECORDS_PUT(&r, now, REC_PORT_ROW, SW2, 79 * MS);
+		v = case_conclude(&r, REC_END_COMPLETE);
+		if ((case_find(v, FINDING_PFC_STORM, "6:1", NULL) != NULL) != cases[i].storm)
+			fail_msg("case %zu: %s", i, case_reason(v));
+		assert_int_equal(vedrfolnir_of(v)->unjudged.storms, !cases[i].storm);
 		verdict_destroy(v);
 	}
 }
@@ -395,11 +445,12 @@ test_pauses_of_another_class(void **state)
 UNIT_TEST(cause_storm)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nic_that_resumes_by_itself),    cmocka_unit_test(test_storm_seen_in_passing),
-		cmocka_unit_test(test_storm_before_paused_port),      cmocka_unit_test(test_storm_before_queue),
-		cmocka_unit_test(test_storm_at_unseen_nic),           cmocka_unit_test(test_storm_by_silence),
-		cmocka_unit_test(test_silence_beside_a_reason),       cmocka_unit_test(test_little_fed_to_paused_port),
-		cmocka_unit_test(test_storm_and_queue_share_by_time), cmocka_unit_test(test_pauses_of_another_class),
+		cmocka_unit_test(test_nic_that_resumes_by_itself), cmocka_unit_test(test_storm_seen_in_passing),
+		cmocka_unit_test(test_storm_before_paused_port),   cmocka_unit_test(test_storm_before_queue),
+		cmocka_unit_test(test_storm_at_unseen_nic),        cmocka_unit_test(test_storm_by_silence),
+		cmocka_unit_test(test_silence_behind_a_long_link), cmocka_unit_test(test_silence_beside_a_reason),
+		cmocka_unit_test(test_little_fed_to_paused_port),  cmocka_unit_test(test_storm_and_queue_share_by_time),
+		cmocka_unit_test(test_pauses_of_another_class),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
