@@ -479,7 +479,6 @@ static const size_t vec_of[RECORD_KINDS] = {
 	[REC_KNOWN_FAULT] = offsetof(struct evidence, known_faults),
 	[REC_SETTING] = offsetof(struct evidence, settings),
 	[REC_PINGMESH] = offsetof(struct evidence, pingmeshes),
-	[REC_PROBE] = offsetof(struct evidence, probes),
 	[REC_PROBE_HOP] = offsetof(struct evidence, probe_hops),
 	[REC_RNIC] = offsetof(struct evidence, rnics),
 	[REC_UPLOAD] = offsetof(struct evidence, uploads),
@@ -513,6 +512,9 @@ evidence_fini(struct evidence *ev)
 		if (vec_of[i] != 0)
 			free(((struct ev_vec *)((char *)ev + vec_of[i]))->data);
 	}
+	free(ev->probes.data);
+	free(ev->probe_tuples.data);
+	free(ev->probe_slots);
 	free(ev->reports.data);
 	free(ev->sent.data);
 	free(ev->states.data);
@@ -584,6 +586,8 @@ evidence_add(struct evidence *ev, const struct rec_hdr *rec, struct err *err)
 	}
 	if (rec->type == REC_STEP)
 		return evidence_add_report(ev, (const void *)rec, err);
+	if (rec->type == REC_PROBE)
+		return evidence_add_probe(ev, (const void *)rec, err);
 	if (vec_of[rec->type] == 0) /* no diagnosis reads this kind: it is counted */
 		return 0;
 	return push((struct ev_vec *)((char *)ev + vec_of[rec->type]), rec, true, err);
@@ -606,6 +610,24 @@ is_flow_state(const struct evidence *ev, const struct rec_hdr *rec)
 	const struct rec_flow_row *row = (const void *)rec;
 
 	return rec->type == REC_FLOW_ROW && rec->time_ps / ev->run.epoch_ps <= row->epoch_last;
+}
+
+int
+evidence_reserve(struct ev_vec *vec, size_t size_bytes, const char *what, struct err *err)
+{
+	uint32_t cap = vec->cap == 0 ? 64 : vec->cap * 2;
+	void *data;
+
+	if (vec->count < vec->cap)
+		return 0;
+	if (cap * (uint64_t)size_bytes > EV_MAX_BYTES)
+		return err_set(err, -E2BIG, "more than %llu B of %s", EV_MAX_BYTES, what);
+	data = realloc(vec->data, cap * size_bytes);
+	if (data == NULL)
+		return err_set(err, -ENOMEM, "out of memory for %u %s", cap, what);
+	vec->data = large_pages_advise(data, cap * size_bytes);
+	vec->cap = cap;
+	return 0;
 }
 
 /* @param replace  records of this type may replace each other: look for room there before growing */

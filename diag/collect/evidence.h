@@ -32,6 +32,14 @@ struct ev_node {
 	uint32_t first_port, nports;
 };
 
+/* Of a PROBE record what is asked for: there may be tens of millions. In the order of the stream. */
+struct ev_probe {
+	uint64_t sent_ps, rtt_ps, prober_ps, responder_ps; /* as struct rec_probe has them */
+	uint32_t tuple;                                    /* in probe_tuples */
+	uint32_t target_qpn, seq;
+	uint16_t kind, result;
+};
+
 /* Of a NOTIFY record. */
 struct ev_notify {
 	uint64_t time_ps;
@@ -155,8 +163,10 @@ struct evidence {
 	struct ev_vec known_faults;
 	struct ev_vec settings; /* in the order of the stream */
 	struct ev_vec volumes, volume_alarms, volume_flaws, monitored;
-	struct ev_vec pingmeshes; /* one at most */
-	struct ev_vec probes, probe_hops, rnics, uploads, connections, received;
+	struct ev_vec pingmeshes;   /* one at most */
+	struct ev_vec probes;       /* struct ev_probe, in the order of the stream */
+	struct ev_vec probe_tuples; /* struct rec_tuple: each once, as probes had them first */
+	struct ev_vec probe_hops, rnics, uploads, connections, received;
 	struct ev_vec tracers; /* one at most */
 	struct ev_vec traced, traced_hops, trace_rounds;
 	struct ev_vec lateness; /* of the machine, in real time */
@@ -176,6 +186,8 @@ struct evidence {
 	uint32_t nports;
 	struct ev_flow *flows; /* sorted by tuple */
 	uint32_t nflows;
+	uint32_t *probe_slots;   /* [nprobe_slots] the hash table of probe_tuples, from the first probe on; EV_NONE: free */
+	uint32_t nprobe_slots;   /* a power of two */
 	uint32_t *flow_slots;    /* [nslots] the hash table of flows; EV_NONE: free */
 	uint32_t nslots;         /* a power of two */
 	struct ev_epoch *epochs; /* by (port, epoch_first) */
@@ -305,6 +317,12 @@ char *evidence_flow_name(const struct evidence *ev, uint32_t flow, char *buf);
 /* Order of tuples: source and destination address, source and destination port. @return <0, 0, >0 */
 int evidence_tuple_cmp(const struct rec_tuple *a, const struct rec_tuple *b);
 
+/*
+ * Room for one element more. @param what  they are, in the plural @return 0; -E2BIG with err past EV_MAX_BYTES; -ENOMEM
+ */
+int evidence_reserve(struct ev_vec *vec, size_t size_bytes, const char *what, struct err *err);
+/* Keeps a probe. @return as evidence_add_report() */
+int evidence_add_probe(struct evidence *ev, const struct rec_probe *rec, struct err *err);
 /* Packs a report and keeps it. @return 0; -E2BIG with err past EV_MAX_BYTES; -ENOMEM */
 int evidence_add_report(struct evidence *ev, const struct rec_step *report, struct err *err);
 

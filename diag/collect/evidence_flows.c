@@ -233,11 +233,81 @@ mark_scheduled(struct evidence *ev)
 	}
 }
 
+static uint32_t
+hash_of_probe(const struct rec_tuple *tuple)
+{
+	uint64_t key = (uint64_t)tuple->src_ip << 32 | tuple->dst_ip, ports = (uint64_t)tuple->sport << 16 | tuple->dport;
+
+	return (uint32_t)((key * 0x9e3779b97f4a7c15ULL ^ ports * 0xc2b2ae3d27d4eb4fULL) >> 32);
+}
+
+/* @return the slot of a tuple, or the free one that it may have */
+static uint32_t *
+slot_of_probe(const struct evidence *ev, const struct rec_tuple *tuple)
+{
+	uint32_t mask = ev->nprobe_slots - 1, at = hash_of_probe(tuple) & mask;
+
+	while (ev->probe_slots[at] != EV_NONE &&
+	       evidence_tuple_cmp(EV_AT(ev->probe_tuples, struct rec_tuple, ev->probe_slots[at]), tuple) != 0)
+		at = (at + 1) & mask;
+	return &ev->probe_slots[at];
+}
+
+/* Half of the slots stay free. @return 0 or -ENOMEM */
+static int
+reserve_probe_slot(struct evidence *ev, struct err *err)
+{
+	uint32_t nslots = ev->nprobe_slots != 0 ? 2 * ev->nprobe_slots : FIRST_SLOTS;
+	uint32_t *slots;
+
+	if (2 * (ev->probe_tuples.count + 1) <= ev->nprobe_slots)
+		return 0;
+	slots = evidence_alloc(nslots, sizeof(*slots), err);
+	if (slots == NULL)
+		return -ENOMEM;
+	memset(slots, UINT8_MAX, nslots * sizeof(*slots)); /* EV_NONE */
+	free(ev->probe_slots);
+	ev->probe_slots = slots;
+	ev->nprobe_slots = nslots;
+	for (uint32_t t = 0; t < ev->probe_tuples.count; t++)
+		*slot_of_probe(ev, EV_AT(ev->probe_tuples, struct rec_tuple, t)) = t;
+	return 0;
+}
+
+int
+evidence_add_probe(struct evidence *ev, const struct rec_probe *rec, struct err *err)
+{
+	int rc = reserve_probe_slot(ev, err);
+	uint32_t *slot;
+
+	if (rc == 0)
+		rc = evidence_reserve(&ev->probe_tuples, sizeof(struct rec_tuple), "tuples of probes", err);
+	if (rc == 0)
+		rc = evidence_reserve(&ev->probes, sizeof(struct ev_probe), "probes", err);
+	if (rc != 0)
+		return rc;
+	slot = slot_of_probe(ev, &rec->tuple);
+	if (*slot == EV_NONE) {
+		*slot = ev->probe_tuples.count++;
+		*EV_AT(ev->probe_tuples, struct rec_tuple, *slot) = rec->tuple;
+	}
+	*EV_AT(ev->probes, struct ev_probe, ev->probes.count++) = (struct ev_probe){ .sent_ps = rec->sent_ps,
+										     .rtt_ps = rec->rtt_ps,
+										     .prober_ps = rec->prober_ps,
+										     .responder_ps = rec->responder_ps,
+										     .tuple = *slot,
+										     .target_qpn = rec->target_qpn,
+										     .seq = rec->seq,
+										     .kind = rec->kind,
+										     .result = rec->result };
+	return 0;
+}
+
 static void
 mark_probed(struct evidence *ev)
 {
-	for (uint32_t i = 0; i < ev->probes.count; i++) {
-		uint32_t flow = evidence_flow(ev, &EV_AT(ev->probes, struct rec_probe, i)->tuple);
+	for (uint32_t i = 0; i < ev->probe_tuples.count; i++) {
+		uint32_t flow = evidence_flow(ev, EV_AT(ev->probe_tuples, struct rec_tuple, i));
 
 		if (flow != EV_NONE)
 			ev->flows[flow].probed = true;

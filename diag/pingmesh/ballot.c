@@ -109,9 +109,11 @@ ballot_paths(const struct ballot *b, const struct net_probe *probe, uint32_t tra
 		if (!ballot_is_of_path(b, probe, back != 0))
 			continue;
 		if (net_is_em_sprayed(&b->j->net) && !b->paper) {
-			if (probe->paths[back] == RUN_NONE)
+			uint32_t given = b->j->net.given[probe - b->j->net.probes][back];
+
+			if (given == RUN_NONE)
 				return 0;
-			traces[count++] = probe->paths[back];
+			traces[count++] = given;
 			continue;
 		}
 		may[0] = net_trace_at(&b->j->net, probe->tuple, back != 0, probe->sent_ps);

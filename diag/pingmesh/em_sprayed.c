@@ -222,7 +222,7 @@ em_sprayed(const struct ballot *b)
 		for (uint32_t i = b->first; i < b->j->end; i++)
 			for (uint32_t back = 0; back < 2; back++)
 				if (ballot_takes_part(b, i) && ballot_is_of_path(b, &net->probes[i], back != 0))
-					net->probes[i].paths[back] = give(&d, &net->probes[i], back != 0);
+					net->given[i][back] = give(&d, &net->probes[i], back != 0);
 	}
 	free(d.arrived);
 	free(d.lose);

@@ -12,6 +12,12 @@
 
 /* ---- orders ---- */
 
+static const struct rec_tuple *
+tuple_of(const struct net *net, const struct ev_probe *probe)
+{
+	return EV_AT(net->ev->probe_tuples, struct rec_tuple, probe->tuple);
+}
+
 static int
 cmp_rnic(const void *pa, const void *pb)
 {
@@ -38,15 +44,18 @@ cmp_net_tuple(const void *pa, const void *pb)
 	return net_cmp_tuple(&a->tuple, &b->tuple);
 }
 
+/* A host's records arrive in the order in which it made them. */
 static int
-cmp_probe(const void *pa, const void *pb)
+cmp_probe(const void *pa, const void *pb, void *net)
 {
-	const struct rec_probe *a = *(const struct rec_probe *const *)pa, *b = *(const struct rec_probe *const *)pb;
+	uint32_t x = *(const uint32_t *)pa, y = *(const uint32_t *)pb;
+	const struct evidence *ev = ((const struct net *)net)->ev;
+	const struct ev_probe *a = EV_AT(ev->probes, struct ev_probe, x), *b = EV_AT(ev->probes, struct ev_probe, y);
 	int by = CMP(a->sent_ps, b->sent_ps);
 
-	by = by != 0 ? by : CMP(a->tuple.src_ip, b->tuple.src_ip);
+	by = by != 0 ? by : CMP(tuple_of(net, a)->src_ip, tuple_of(net, b)->src_ip);
 	by = by != 0 ? by : CMP(a->seq, b->seq);
-	return by != 0 ? by : CMP(a->hdr.seq, b->hdr.seq);
+	return by != 0 ? by : CMP(x, y);
 }
 
 static int
@@ -135,46 +144,54 @@ item_of(const struct rec_tuple *tuple, uint32_t index)
 	};
 }
 
+/* @param of  [probe_tuples.count] the evidence's tuples: set to indices into tuples */
 static int
-list_tuples(struct net *net, const struct ev_vec *probes, struct err *err)
+list_tuples(struct net *net, uint32_t *of, struct err *err)
 {
-	struct radix_item *items = run_alloc(2 * (size_t)probes->count, sizeof(*items), err), *sorted;
-	uint32_t count = 0;
+	const struct ev_vec *tuples = &net->ev->probe_tuples;
+	struct radix_item *items = run_alloc(2 * (size_t)tuples->count, sizeof(*items), err), *sorted;
 
-	for (uint32_t i = 0; items != NULL && i < probes->count; i++)
-		items[i] = item_of(&EV_AT(*probes, struct rec_probe, i)->tuple, i);
-	sorted = items != NULL ? radix_sort(items, items + probes->count, probes->count) : NULL;
-	for (uint32_t i = 0; sorted != NULL && i < probes->count; i++)
-		if (i == 0 || memcmp(sorted[i].key, sorted[count - 1].key, sizeof(sorted->key)) != 0)
-			sorted[count++] = sorted[i];
-	net->tuples = items != NULL ? run_alloc(count, sizeof(*net->tuples), err) : NULL;
-	net->ntuples = net->tuples != NULL ? count : 0;
-	for (uint32_t i = 0; i < net->ntuples; i++)
-		net->tuples[i].tuple = EV_AT(*probes, struct rec_probe, sorted[i].index)->tuple;
+	net->tuples = run_alloc(tuples->count, sizeof(*net->tuples), err);
+	if (items == NULL || net->tuples == NULL) {
+		free(items);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < tuples->count; i++)
+		items[i] = item_of(EV_AT(*tuples, struct rec_tuple, i), i);
+	sorted = radix_sort(items, items + tuples->count, tuples->count);
+	net->ntuples = tuples->count;
+	for (uint32_t i = 0; i < net->ntuples; i++) {
+		const struct rec_tuple *tuple = EV_AT(*tuples, struct rec_tuple, sorted[i].index);
+
+		of[sorted[i].index] = i;
+		net->tuples[i] = (struct net_tuple){ .tuple = *tuple,
+						     .src = net_find_rnic(net, tuple->src_ip),
+						     .dst = net_find_rnic(net, tuple->dst_ip) };
+	}
 	free(items);
-	return net->tuples != NULL ? 0 : -ENOMEM;
+	return 0;
 }
 
 /* ---- probes ---- */
 
 static void
-put_probe(struct net *net, const struct rec_probe *rec)
+put_probe(struct net *net, const struct ev_probe *rec, uint32_t tuple)
 {
 	bool good = rec->result == REC_PROBE_OK, one_way = rec->kind == REC_PROBE_RAIL;
 	struct net_probe probe = { .sent_ps = rec->sent_ps,
-				   .rtt_ps = good ? rec->rtt_ps : 0,
+				   .rtt_ps = !good     ? 0
+					     : one_way ? rec->responder_ps - rec->prober_ps
+						       : rec->rtt_ps,
 				   .prober_ps = good && !one_way ? rec->prober_ps : 0,
 				   .responder_ps = good && !one_way ? rec->responder_ps : 0,
-				   .one_way_ps = good && one_way ? (int64_t)rec->responder_ps - (int64_t)rec->prober_ps : 0,
-				   .src = net_find_rnic(net, rec->tuple.src_ip),
-				   .dst = net_find_rnic(net, rec->tuple.dst_ip),
-				   .tuple = net_find_tuple(net, &rec->tuple),
+				   .src = net->tuples[tuple].src,
+				   .dst = net->tuples[tuple].dst,
+				   .tuple = tuple,
 				   .qpn = rec->target_qpn,
 				   .seq = rec->seq,
-				   .kind = (uint8_t)rec->kind,
-				   .result = (uint8_t)rec->result,
+				   .kind = rec->kind & 0xf,
+				   .result = rec->result & 0xf,
 				   .lost = one_way && !good ? NET_LOST_FORTH : NET_LOST_SOMEWHERE,
-				   .paths = { RUN_NONE, RUN_NONE },
 				   .open = !good };
 
 	if (probe.src == RUN_NONE || probe.dst == RUN_NONE || rec->sent_ps / net->config.period_ps >= NET_MAX_PERIODS)
@@ -185,16 +202,15 @@ put_probe(struct net *net, const struct rec_probe *rec)
 
 /* Its first record precedes it; where that was dropped, this record alone has the probe. */
 static void
-put_late(struct net *net, const struct rec_probe *rec)
+put_late(struct net *net, const struct ev_probe *rec, uint32_t tuple)
 {
 	const struct net_probe *last = net->nprobes != 0 ? &net->probes[net->nprobes - 1] : NULL;
 
-	if (last == NULL || last->sent_ps != rec->sent_ps || last->seq != rec->seq ||
-	    net->rnics[last->src].ip != rec->tuple.src_ip) {
-		struct rec_probe first = *rec;
+	if (last == NULL || last->sent_ps != rec->sent_ps || last->seq != rec->seq || last->src != net->tuples[tuple].src) {
+		struct ev_probe first = *rec;
 
 		first.result = REC_PROBE_TIMEOUT;
-		put_probe(net, &first);
+		put_probe(net, &first, tuple);
 	}
 	if (net->nprobes != 0 && net->probes[net->nprobes - 1].seq == rec->seq) {
 		struct net_probe *probe = &net->probes[net->nprobes - 1];
@@ -205,28 +221,57 @@ put_late(struct net *net, const struct rec_probe *rec)
 	}
 }
 
-static int
-list_probes(struct net *net, const struct ev_vec *records, struct err *err)
+/* The period of a probe; NET_MAX_PERIODS: it was sent too late. */
+static uint32_t
+period_of(const struct net *net, const struct ev_probe *rec)
 {
-	const struct rec_probe **order = run_alloc(records->count, sizeof(*order), err);
+	return (uint32_t)min_u64(rec->sent_ps / net->config.period_ps, NET_MAX_PERIODS);
+}
+
+/* A counting sort by periods, whose probes are compared. @return their indices, to be freed; NULL with err */
+static uint32_t *
+order_probes(struct net *net, struct err *err)
+{
+	const struct ev_vec *records = &net->ev->probes;
+	uint32_t *order = run_alloc(records->count, sizeof(*order), err);
+	uint32_t *ends = run_alloc(NET_MAX_PERIODS + 2, sizeof(*ends), err);
+
+	for (uint32_t i = 0; order != NULL && ends != NULL && i < records->count; i++)
+		ends[period_of(net, EV_AT(*records, struct ev_probe, i)) + 1]++;
+	for (uint32_t p = 0; ends != NULL && p <= NET_MAX_PERIODS; p++)
+		ends[p + 1] += ends[p];
+	for (uint32_t i = 0; order != NULL && ends != NULL && i < records->count; i++)
+		order[ends[period_of(net, EV_AT(*records, struct ev_probe, i))]++] = i;
+	for (uint32_t p = 0, first = 0; order != NULL && ends != NULL && p <= NET_MAX_PERIODS; first = ends[p++])
+		if (ends[p] - first > 1)
+			qsort_r(&order[first], ends[p] - first, sizeof(*order), cmp_probe, net);
+	if (ends == NULL) {
+		free(order);
+		return NULL;
+	}
+	free(ends);
+	return order;
+}
+
+static int
+list_probes(struct net *net, struct err *err)
+{
+	const struct ev_vec *records = &net->ev->probes;
+	uint32_t *of = run_alloc(net->ev->probe_tuples.count, sizeof(*of), err);
+	uint32_t *order = of != NULL && list_tuples(net, of, err) == 0 ? order_probes(net, err) : NULL;
 
 	net->probes = run_alloc(records->count, sizeof(*net->probes), err);
-	if (order == NULL || net->probes == NULL) {
-		free(order);
-		return -ENOMEM;
-	}
-	for (uint32_t i = 0; i < records->count; i++)
-		order[i] = EV_AT(*records, struct rec_probe, i);
-	if (records->count > 1)
-		qsort(order, records->count, sizeof(*order), cmp_probe);
-	for (uint32_t i = 0; i < records->count; i++) {
-		if (order[i]->result == REC_PROBE_LATE)
-			put_late(net, order[i]);
+	for (uint32_t i = 0; order != NULL && net->probes != NULL && i < records->count; i++) {
+		const struct ev_probe *rec = EV_AT(*records, struct ev_probe, order[i]);
+
+		if (rec->result == REC_PROBE_LATE)
+			put_late(net, rec, of[rec->tuple]);
 		else
-			put_probe(net, order[i]);
+			put_probe(net, rec, of[rec->tuple]);
 	}
+	free(of);
 	free(order);
-	return 0;
+	return order != NULL && net->probes != NULL ? 0 : -ENOMEM;
 }
 
 /* ---- life ---- */
@@ -389,13 +434,17 @@ net_init(struct net *net, const struct evidence *ev, const struct run *run, stru
 		net->dropped += net->uploads[i].dropped;
 	}
 	if (rc == 0)
-		rc = list_tuples(net, &ev->probes, err);
-	if (rc == 0)
-		rc = list_probes(net, &ev->probes, err);
+		rc = list_probes(net, err);
 	if (rc == 0)
 		rc = net_level_rails(net, err);
 	if (rc == 0)
 		rc = net_list_traces(net, &ev->probe_hops, err);
+	if (rc == 0 && net_is_em_sprayed(net)) {
+		net->given = run_alloc(net->nprobes, sizeof(*net->given), err);
+		rc = net->given != NULL ? 0 : -ENOMEM;
+	}
+	if (rc == 0 && net->given != NULL)
+		memset(net->given, UINT8_MAX, net->nprobes * sizeof(*net->given));
 	return rc == 0 ? net_mark_lost(net, &ev->received, err) : rc;
 }
 
@@ -404,6 +453,7 @@ net_fini(struct net *net)
 {
 	free(net->rnics);
 	free(net->probes);
+	free(net->given);
 	free(net->tuples);
 	free(net->traces);
 	free(net->links);

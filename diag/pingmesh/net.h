@@ -19,20 +19,20 @@ enum net_late { NET_NOT_LATE, NET_LATE_BY_NETWORK, NET_LATE_BY_HOSTS };
 
 /* A probe as it is judged. */
 struct net_probe {
-	uint64_t sent_ps, rtt_ps, prober_ps, responder_ps; /* rtt_ps: of a one-way probe its one-way time */
-	int64_t one_way_ps;                                /* of such a one, by the clocks of both its ends */
+	/* rtt_ps: of a one-way probe its one-way time; until net_level_rails() by both ends' clocks, with a sign */
+	uint64_t sent_ps, rtt_ps, prober_ps, responder_ps;
 	uint64_t held_ps;  /* of a timeout: it, or its ACK, arrived then or later; 0: not known to be after the timeout */
 	uint32_t src, dst; /* indices into rnics */
 	uint32_t tuple;    /* index into tuples */
 	uint32_t qpn, seq;
-	uint8_t kind, result; /* enum rec_probe_kind, enum rec_probe_result */
-	uint8_t cause;        /* enum pingmesh_cause */
-	uint8_t lost;         /* enum net_lost */
-	uint8_t late;         /* enum net_late */
-	uint32_t paths[2];    /* there and back, where em_sprayed() gave it some: indices into traces; else RUN_NONE */
-	bool open;            /* a timeout without an explanation yet */
-	bool high;            /* its RTT is */
+	/* In few bytes: there are millions. */
+	uint8_t kind : 4, result : 4; /* enum rec_probe_kind, enum rec_probe_result */
+	uint8_t cause;                /* enum pingmesh_cause */
+	uint8_t lost : 4, late : 4;   /* enum net_lost, enum net_late */
+	bool open : 1;                /* a timeout without an explanation yet */
+	bool high : 1;                /* its RTT is */
 };
+_Static_assert(sizeof(struct net_probe) == 64, "of a probe no more is kept than a cache line");
 
 struct net_rnic {
 	uint32_t ip, port;  /* port: index into run.ports */
@@ -48,10 +48,12 @@ struct net_trace {
 	uint32_t packets;      /* of INT: received by this path since the upload before; else 0 */
 	uint32_t alike;        /* of INT: the tuple's first whole trace with the same links, an index into traces */
 	uint32_t first, count; /* in links: egress ports in order */
+	uint32_t valid;        /* from its time on: the tuple's last whole one so far, else its next; RUN_NONE: none is */
 };
 
 struct net_tuple {
 	struct rec_tuple tuple;
+	uint32_t src, dst;                     /* indices into rnics, RUN_NONE: no host has the address */
 	uint32_t service;                      /* index into pingmesh.services, RUN_NONE: of none */
 	uint32_t first[2], count[2];           /* in traces: there and back, by time */
 	uint32_t first_path[2], count_path[2]; /* in paths */
@@ -65,7 +67,9 @@ struct net {
 	uint32_t nrnics;
 	struct net_probe *probes; /* by (sent_ps, source, sequence) */
 	uint32_t nprobes;
-	uint64_t strangers; /* left out: to or from addresses that no host has, or too late */
+	uint32_t (*given)[2]; /* [nprobes] where net_is_em_sprayed(): paths that em_sprayed() gave a probe, there and back:
+				 indices into traces, RUN_NONE: none; else NULL */
+	uint64_t strangers;   /* left out: to or from addresses that no host has, or too late */
 	struct net_tuple *tuples;
 	uint32_t ntuples;
 	struct net_trace *traces;
@@ -157,6 +161,8 @@ void *net_sorted(const struct ev_vec *records, size_t size_bytes, int (*cmp)(con
 		 struct err *err);
 /* Sets traces and links. @return 0 or -ENOMEM with err */
 int net_list_traces(struct net *net, const struct ev_vec *records, struct err *err);
+/* Sets valid of a tuple's traces. */
+void net_find_valid(struct net *net, const struct net_tuple *of, bool back);
 /* @return index of the first upload of a host after a time; of the next host's, where it has none */
 uint32_t net_first_upload(const struct net *net, uint32_t host, uint64_t after_ps);
 /* Sets rtt_ps of one-way probes. @return 0 or -ENOMEM with err */

@@ -125,6 +125,20 @@ list_paths(struct net *net, struct net_tuple *of, bool back)
 	net->npaths += count;
 }
 
+void
+net_find_valid(struct net *net, const struct net_tuple *of, bool back)
+{
+	uint32_t first = of->first[back], end = first + of->count[back], whole = first;
+
+	while (whole < end && !net->traces[whole].whole)
+		whole++;
+	for (uint32_t t = first; t < end; t++) {
+		if (net->traces[t].whole)
+			whole = t;
+		net->traces[t].valid = whole < end ? whole : RUN_NONE;
+	}
+}
+
 int
 net_list_traces(struct net *net, const struct ev_vec *records, struct err *err)
 {
@@ -144,6 +158,8 @@ net_list_traces(struct net *net, const struct ev_vec *records, struct err *err)
 	}
 	for (uint32_t i = 0; hops != NULL && net->traces != NULL && net->links != NULL && i < net->ntuples; i++)
 		put_known(net, i, &nlinks);
+	for (uint32_t i = 0; net->traces != NULL && i < 2 * net->ntuples; i++)
+		net_find_valid(net, &net->tuples[i / 2], i % 2 != 0);
 	if (net->inband)
 		net->paths = run_alloc(net->ntraces, sizeof(*net->paths), err);
 	for (uint32_t i = 0; net->paths != NULL && i < 2 * net->ntuples; i++)
@@ -153,19 +169,38 @@ net_list_traces(struct net *net, const struct ev_vec *records, struct err *err)
 														 : -ENOMEM;
 }
 
+/* @return the first of a tuple's traces that was sent after a time; the end of them: none was */
+static uint32_t
+first_after(const struct net *net, const struct net_tuple *of, bool back, uint64_t time_ps)
+{
+	uint32_t low = of->first[back], high = low + of->count[back];
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (net->traces[middle].sent_ps <= time_ps)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 uint32_t
 net_trace_at(const struct net *net, uint32_t tuple, bool back, uint64_t time_ps)
 {
 	const struct net_tuple *of = &net->tuples[tuple];
-	uint32_t best = RUN_NONE;
+	uint32_t after = first_after(net, of, back, time_ps), best = RUN_NONE;
 
+	if (of->count[back] != 0)
+		best = net->traces[after > of->first[back] ? after - 1 : after].valid;
+	if (best != RUN_NONE)
+		return best;
+	/* None is whole: the newest before of the longest. */
 	for (uint32_t i = of->first[back]; i < of->first[back] + of->count[back]; i++) {
 		const struct net_trace *trace = &net->traces[i], *so_far = best != RUN_NONE ? &net->traces[best] : NULL;
 
-		if (so_far == NULL || trace->whole > so_far->whole)
-			best = i;
-		else if (trace->whole == so_far->whole && trace->sent_ps <= time_ps &&
-			 (trace->whole || trace->count >= so_far->count))
+		if (so_far == NULL || (trace->sent_ps <= time_ps && trace->count >= so_far->count))
 			best = i;
 	}
 	return best;
@@ -175,16 +210,18 @@ uint32_t
 net_paths_at(const struct net *net, uint32_t tuple, bool back, uint64_t time_ps, uint32_t paths[NET_PATHS])
 {
 	const struct net_tuple *of = &net->tuples[tuple];
-	uint32_t count = 1;
+	uint64_t period_ps = net->config.period_ps, recent_ps = time_ps > period_ps ? time_ps - period_ps : 0;
+	uint32_t count = 1, first;
 
 	paths[0] = net_trace_at(net, tuple, back, time_ps);
 	if (paths[0] == RUN_NONE)
 		return 0;
 	if (net_is_sprayed(net))
 		return 1; /* any of them, and the traced one is drawn as its own was */
-	for (uint32_t i = of->first[back]; i < of->first[back] + of->count[back] && count < NET_PATHS; i++) {
+	first = recent_ps != 0 ? first_after(net, of, back, recent_ps - 1) : of->first[back];
+	for (uint32_t i = first; i < of->first[back] + of->count[back] && count < NET_PATHS; i++) {
 		const struct net_trace *trace = &net->traces[i];
-		bool is_known = !trace->whole || trace->sent_ps + net->config.period_ps < time_ps;
+		bool is_known = !trace->whole;
 
 		for (uint32_t k = 0; k < count && !is_known; k++)
 			is_known = is_same_path(net, trace, &net->traces[paths[k]]);

@@ -142,7 +142,7 @@ net_level_rails(struct net *net, struct err *err)
 	for (uint32_t i = 0; rc == 0 && i < net->nprobes; i++)
 		if (is_timed(&net->probes[i]))
 			delays[count++] =
-				(struct delay){ { net->probes[i].src, net->probes[i].dst, net->probes[i].one_way_ps },
+				(struct delay){ { net->probes[i].src, net->probes[i].dst, (int64_t)net->probes[i].rtt_ps },
 						net->probes[i].tuple };
 	if (rc == 0) {
 		pairs = find_levels(delays, count, levels);
@@ -152,7 +152,7 @@ net_level_rails(struct net *net, struct err *err)
 		struct net_probe *probe = &net->probes[i];
 
 		if (is_timed(probe))
-			probe->rtt_ps = beyond(probe->one_way_ps, constant_of(levels, pairs, usual_ps, probe));
+			probe->rtt_ps = beyond((int64_t)probe->rtt_ps, constant_of(levels, pairs, usual_ps, probe));
 	}
 	free(delays);
 	free(levels);

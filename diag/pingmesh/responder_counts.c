@@ -14,19 +14,6 @@
 #include "diag/pingmesh/net.h"
 #include "diag/run/fill.h"
 
-/* A probe of a tuple, in the order of sending. */
-struct sent {
-	uint32_t tuple, probe;
-};
-
-static int
-cmp_sent(const void *pa, const void *pb)
-{
-	const struct sent *a = pa, *b = pb;
-
-	return a->tuple != b->tuple ? CMP(a->tuple, b->tuple) : CMP(a->probe, b->probe);
-}
-
 static int
 cmp_counts(const void *pa, const void *pb)
 {
@@ -65,20 +52,20 @@ is_complete(const struct net *net, const struct net_probe *last)
  * them
  */
 static uint32_t
-mark_counted(struct net *net, const struct sent *sent, uint32_t at, uint32_t end, const struct rec_responder *counts)
+mark_counted(struct net *net, const uint32_t *sent, uint32_t at, uint32_t end, const struct rec_responder *counts)
 {
 	uint32_t count = 0, timeouts = 0, past = at, missing;
 
-	for (; past < end && net->probes[sent[past].probe].seq <= counts->last_seq; past++) {
+	for (; past < end && net->probes[sent[past]].seq <= counts->last_seq; past++) {
 		count++;
-		timeouts += net->probes[sent[past].probe].result == REC_PROBE_TIMEOUT;
+		timeouts += net->probes[sent[past]].result == REC_PROBE_TIMEOUT;
 	}
-	if (count < counts->count || net->probes[sent[past - 1].probe].seq != counts->last_seq ||
-	    !is_complete(net, &net->probes[sent[past - 1].probe]))
+	if (count < counts->count || net->probes[sent[past - 1]].seq != counts->last_seq ||
+	    !is_complete(net, &net->probes[sent[past - 1]]))
 		return past; /* results are missing */
 	missing = count - counts->count;
 	for (uint32_t i = at; i < past && (missing == 0 || missing == timeouts); i++)
-		mark(&net->probes[sent[i].probe], missing == 0 ? NET_LOST_BACK : NET_LOST_FORTH);
+		mark(&net->probes[sent[i]], missing == 0 ? NET_LOST_BACK : NET_LOST_FORTH);
 	return past;
 }
 
@@ -102,26 +89,26 @@ note_arrival(struct net *net, struct net_probe *probe, const struct rec_responde
 }
 
 static void
-note_arrivals(struct net *net, const struct sent *sent, uint32_t at, uint32_t end, const struct rec_responder *counts)
+note_arrivals(struct net *net, const uint32_t *sent, uint32_t at, uint32_t end, const struct rec_responder *counts)
 {
-	for (uint32_t i = at; i < end && net->probes[sent[i].probe].seq <= counts->last_seq; i++) {
-		uint32_t seq = net->probes[sent[i].probe].seq;
+	for (uint32_t i = at; i < end && net->probes[sent[i]].seq <= counts->last_seq; i++) {
+		uint32_t seq = net->probes[sent[i]].seq;
 
 		if (seq == counts->first_seq || seq == counts->last_seq)
-			note_arrival(net, &net->probes[sent[i].probe], counts);
+			note_arrival(net, &net->probes[sent[i]], counts);
 	}
 }
 
 static void
-mark_tuple(struct net *net, const struct sent *sent, uint32_t end, const struct rec_responder *counts, uint32_t ncounts)
+mark_tuple(struct net *net, const uint32_t *sent, uint32_t end, const struct rec_responder *counts, uint32_t ncounts)
 {
 	uint32_t at = 0;
 	const struct rec_responder *last = &counts[ncounts - 1];
 
 	for (uint32_t h = 0; h < ncounts; h++) {
-		for (; counts[h].count != 0 && at < end && net->probes[sent[at].probe].seq < counts[h].first_seq; at++)
-			if (counts[h].chained && net->probes[sent[at].probe].seq > counts[h].after_seq)
-				mark(&net->probes[sent[at].probe], NET_LOST_FORTH);
+		for (; counts[h].count != 0 && at < end && net->probes[sent[at]].seq < counts[h].first_seq; at++)
+			if (counts[h].chained && net->probes[sent[at]].seq > counts[h].after_seq)
+				mark(&net->probes[sent[at]], NET_LOST_FORTH);
 		if (counts[h].count != 0)
 			note_arrivals(net, sent, at, end, &counts[h]);
 		if (counts[h].count != 0)
@@ -129,8 +116,8 @@ mark_tuple(struct net *net, const struct sent *sent, uint32_t end, const struct 
 	}
 	/* None was received after the last one, up to the time of the responder's last report. */
 	for (; at < end && (last->count != 0 || last->chained); at++)
-		if (net->probes[sent[at].probe].sent_ps + net->config.timeout_ps <= last->hdr.time_ps)
-			mark(&net->probes[sent[at].probe], NET_LOST_FORTH);
+		if (net->probes[sent[at]].sent_ps + net->config.timeout_ps <= last->hdr.time_ps)
+			mark(&net->probes[sent[at]], NET_LOST_FORTH);
 }
 
 /* When a prober's RNIC had this QPN: its numbers of before and after are another agent's. @return false: never */
@@ -151,7 +138,7 @@ find_life(const struct net *net, uint32_t ip, uint32_t qpn, uint64_t *from_ps, u
 
 /* Marks a tuple's probes, [0, count), by the responders' counts for each of the prober's lives. */
 static void
-mark_lives(struct net *net, const struct sent *sent, uint32_t count, const struct rec_responder *counts, uint32_t ncounts)
+mark_lives(struct net *net, const uint32_t *sent, uint32_t count, const struct rec_responder *counts, uint32_t ncounts)
 {
 	for (uint32_t first = 0, end; first < ncounts; first = end) {
 		uint64_t from_ps, to_ps;
@@ -161,39 +148,52 @@ mark_lives(struct net *net, const struct sent *sent, uint32_t count, const struc
 			;
 		if (!find_life(net, counts[first].tuple.src_ip, counts[first].qpn, &from_ps, &to_ps))
 			continue;
-		while (begin < count && net->probes[sent[begin].probe].sent_ps < from_ps)
+		while (begin < count && net->probes[sent[begin]].sent_ps < from_ps)
 			begin++;
-		for (past = begin; past < count && net->probes[sent[past].probe].sent_ps < to_ps; past++)
+		for (past = begin; past < count && net->probes[sent[past]].sent_ps < to_ps; past++)
 			;
 		mark_tuple(net, &sent[begin], past - begin, &counts[first], end - first);
 	}
 }
 
+/*
+ * A counting sort by tuples: probes are in order of time.
+ * @param ends  [ntuples + 1] of zeros; set: those of tuple t end before sent[ends[t]]
+ */
+static void
+sort_by_tuple(const struct net *net, uint32_t *sent, uint32_t *ends)
+{
+	for (uint32_t i = 0; i < net->nprobes; i++)
+		ends[net->probes[i].tuple + 1]++;
+	for (uint32_t t = 0; t < net->ntuples; t++)
+		ends[t + 1] += ends[t];
+	for (uint32_t i = 0; i < net->nprobes; i++)
+		sent[ends[net->probes[i].tuple]++] = i;
+}
+
 int
 net_mark_lost(struct net *net, const struct ev_vec *records, struct err *err)
 {
-	uint32_t count = 0, first = 0;
+	uint32_t count = 0;
 	struct rec_responder *counts = net_sorted(records, sizeof(*counts), cmp_counts, &count, err);
-	struct sent *sent = run_alloc(net->nprobes, sizeof(*sent), err);
+	uint32_t *sent = run_alloc(net->nprobes, sizeof(*sent), err);
+	uint32_t *ends = run_alloc((size_t)net->ntuples + 1, sizeof(*ends), err);
+	bool all = counts != NULL && sent != NULL && ends != NULL;
 
-	for (uint32_t i = 0; counts != NULL && sent != NULL && i < net->nprobes; i++)
-		sent[i] = (struct sent){ net->probes[i].tuple, i };
-	if (counts != NULL && sent != NULL && net->nprobes > 1)
-		qsort(sent, net->nprobes, sizeof(*sent), cmp_sent);
-	for (uint32_t h = 0, end; counts != NULL && sent != NULL && h < count; h = end) {
-		uint32_t tuple = net_find_tuple(net, &counts[h].tuple), past;
+	if (all)
+		sort_by_tuple(net, sent, ends);
+	for (uint32_t h = 0, end; all && h < count; h = end) {
+		uint32_t tuple = net_find_tuple(net, &counts[h].tuple), first;
 
 		for (end = h + 1; end < count && net_cmp_tuple(&counts[end].tuple, &counts[h].tuple) == 0; end++)
 			;
 		if (tuple == RUN_NONE)
 			continue;
-		while (first < net->nprobes && sent[first].tuple < tuple)
-			first++;
-		for (past = first; past < net->nprobes && sent[past].tuple == tuple; past++)
-			;
-		mark_lives(net, &sent[first], past - first, &counts[h], end - h);
+		first = tuple != 0 ? ends[tuple - 1] : 0;
+		mark_lives(net, &sent[first], ends[tuple] - first, &counts[h], end - h);
 	}
 	free(counts);
 	free(sent);
-	return counts != NULL && sent != NULL ? 0 : -ENOMEM;
+	free(ends);
+	return all ? 0 : -ENOMEM;
 }

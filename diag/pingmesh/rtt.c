@@ -21,28 +21,40 @@
 #define MOST_HOPS 256
 #define ONE_WAY_HOPS (MOST_HOPS / 2) /* added to the hops of one-way probes, which are compared with their like */
 
-/* One good probe of a tuple. */
-struct sample {
-	uint32_t tuple, probe;
-	uint64_t rtt_ps;
-};
-
 struct usual {
 	double median_ps;  /* of the tuple; 0: too few samples */
 	double nominal_ps; /* propagation delay of its links, there and back */
 	uint64_t least_ps; /* of its samples */
+	bool sampled;      /* it has some */
 	uint32_t hops;     /* those of one-way probes from ONE_WAY_HOPS on; 0: its paths are not known */
 };
 
 struct marking {
 	struct judging *j;
-	struct sample *samples; /* [nsamples] by tuple, those of a tuple in order of time */
+	uint32_t *samples; /* [nsamples] good probes, by tuple, those of a tuple in order of time: in net.probes */
 	uint32_t nsamples;
-	uint64_t *rtts_ps;         /* [nsamples] of one tuple or period, sorted */
+	uint64_t *rtts_ps;         /* [most samples of a tuple] of one tuple or period, sorted */
 	struct usual *tuples;      /* [ntuples] */
 	double own_ps[MOST_HOPS];  /* by hops: the least RTT of a tuple without nominal_ps, the median of tuples */
 	uint32_t alike[MOST_HOPS]; /* tuples */
 };
+
+static const struct net_probe *
+sample(const struct marking *m, uint32_t i)
+{
+	return &m->j->net.probes[m->samples[i]];
+}
+
+/* @return the end of the samples of a tuple that begin there */
+static uint32_t
+end_of_tuple(const struct marking *m, uint32_t first)
+{
+	uint32_t end = first + 1;
+
+	while (end < m->nsamples && sample(m, end)->tuple == sample(m, first)->tuple)
+		end++;
+	return end;
+}
 
 static int
 cmp_rtt(const void *pa, const void *pb)
@@ -55,7 +67,7 @@ static const uint64_t *
 sorted_rtts(struct marking *m, uint32_t from, uint32_t to)
 {
 	for (uint32_t i = from; i < to; i++)
-		m->rtts_ps[i - from] = m->samples[i].rtt_ps;
+		m->rtts_ps[i - from] = sample(m, i)->rtt_ps;
 	qsort(m->rtts_ps, to - from, sizeof(*m->rtts_ps), cmp_rtt);
 	return m->rtts_ps;
 }
@@ -102,16 +114,16 @@ static void
 find_medians(struct marking *m)
 {
 	for (uint32_t first = 0, end; first < m->nsamples; first = end) {
-		struct usual *usual = &m->tuples[m->samples[first].tuple];
+		struct usual *usual = &m->tuples[sample(m, first)->tuple];
 		const uint64_t *rtts_ps;
 
-		for (end = first + 1; end < m->nsamples && m->samples[end].tuple == m->samples[first].tuple; end++)
-			;
+		end = end_of_tuple(m, first);
 		rtts_ps = sorted_rtts(m, first, end);
+		usual->sampled = true;
 		usual->least_ps = rtts_ps[0];
 		if (end - first >= LEAST_SAMPLES)
 			usual->median_ps = (double)rtts_ps[(end - first - 1) / 2];
-		add_paths(m->j, m->samples[first].tuple, net_is_one_way(&m->j->net.probes[m->samples[first].probe]), usual);
+		add_paths(m->j, sample(m, first)->tuple, net_is_one_way(sample(m, first)), usual);
 	}
 }
 
@@ -121,17 +133,16 @@ find_alike(struct marking *m)
 {
 	double *all = run_alloc(m->j->net.ntuples, sizeof(*all), m->j->err);
 
-	for (uint32_t i = 0; i < m->nsamples; i++)
-		if (i == 0 || m->samples[i].tuple != m->samples[i - 1].tuple)
-			m->alike[m->tuples[m->samples[i].tuple].hops]++;
+	for (uint32_t tuple = 0; tuple < m->j->net.ntuples; tuple++)
+		m->alike[m->tuples[tuple].hops] += m->tuples[tuple].sampled;
 	m->alike[0] = 0; /* of unknown paths */
 	for (uint32_t hops = 1; all != NULL && hops < MOST_HOPS; hops++) {
 		uint32_t count = 0;
 
 		for (uint32_t i = 0; count < m->alike[hops]; i++) {
-			const struct usual *usual = &m->tuples[m->samples[i].tuple];
+			const struct usual *usual = &m->tuples[i];
 
-			if (usual->hops == hops && (i == 0 || m->samples[i].tuple != m->samples[i - 1].tuple))
+			if (usual->hops == hops && usual->sampled)
 				all[count++] = own_part(usual);
 		}
 		if (count == 0)
@@ -159,8 +170,7 @@ is_congested(double usual_ps, uint64_t rtt_ps)
 static void
 mark_period(struct marking *m, uint32_t from, uint32_t to)
 {
-	const struct usual *usual = &m->tuples[m->samples[from].tuple];
-	const struct sample *samples = m->samples;
+	const struct usual *usual = &m->tuples[sample(m, from)->tuple];
 	const uint64_t *rtts_ps = sorted_rtts(m, from, to);
 	double idle_ps = 0;
 	bool slower, stays;
@@ -169,42 +179,47 @@ mark_period(struct marking *m, uint32_t from, uint32_t to)
 		idle_ps = usual->nominal_ps + m->own_ps[usual->hops];
 	slower = idle_ps > 0 && (double)rtts_ps[0] > idle_ps * (1 + SLOWER) + LEAST_PS;
 	stays = to - from >= LEAST_SAMPLES && is_congested(idle_ps, rtts_ps[(to - from - 1) / 2]);
-	for (uint32_t i = from; i < to; i++)
-		m->j->net.probes[samples[i].probe].high = slower || is_congested(usual->median_ps, samples[i].rtt_ps) ||
-							  (stays && is_congested(idle_ps, samples[i].rtt_ps));
+	for (uint32_t i = from; i < to; i++) {
+		struct net_probe *probe = &m->j->net.probes[m->samples[i]];
+
+		probe->high = slower || is_congested(usual->median_ps, probe->rtt_ps) ||
+			      (stays && is_congested(idle_ps, probe->rtt_ps));
+	}
 }
 
 static void
 mark_tuple(struct marking *m, uint32_t first, uint32_t end)
 {
-	const struct net_probe *probes = m->j->net.probes;
-
 	for (uint32_t from = first, to; from < end; from = to) {
-		uint64_t period = period_of(m->j, &probes[m->samples[from].probe]);
+		uint64_t period = period_of(m->j, sample(m, from));
 
-		for (to = from; to < end && period_of(m->j, &probes[m->samples[to].probe]) == period; to++)
+		for (to = from; to < end && period_of(m->j, sample(m, to)) == period; to++)
 			;
 		mark_period(m, from, to);
 	}
 }
 
-/* A counting sort by tuples: probes are in order of time. @param next  [ntuples + 1] of zeros: the place of each's next */
-static void
+/*
+ * A counting sort by tuples: probes are in order of time. @param next  [ntuples + 1] of zeros: the place of each's next
+ * @return the most samples of a tuple
+ */
+static uint32_t
 collect(struct marking *m, uint32_t *next)
 {
 	const struct net *net = &m->j->net;
+	uint32_t most = 0;
 
 	for (uint32_t i = 0; i < net->nprobes; i++)
 		next[net->probes[i].tuple + 1] += net->probes[i].result == REC_PROBE_OK;
-	for (uint32_t tuple = 0; tuple < net->ntuples; tuple++)
+	for (uint32_t tuple = 0; tuple < net->ntuples; tuple++) {
+		most = max_u32(most, next[tuple + 1]);
 		next[tuple + 1] += next[tuple];
-	m->nsamples = next[net->ntuples];
-	for (uint32_t i = 0; i < net->nprobes; i++) {
-		const struct net_probe *probe = &net->probes[i];
-
-		if (probe->result == REC_PROBE_OK)
-			m->samples[next[probe->tuple]++] = (struct sample){ probe->tuple, i, probe->rtt_ps };
 	}
+	m->nsamples = next[net->ntuples];
+	for (uint32_t i = 0; i < net->nprobes; i++)
+		if (net->probes[i].result == REC_PROBE_OK)
+			m->samples[next[net->probes[i].tuple]++] = i;
+	return most;
 }
 
 int
@@ -218,18 +233,15 @@ rtt_mark(struct judging *j)
 		goto out;
 	m->j = j;
 	m->samples = run_alloc(j->net.nprobes, sizeof(*m->samples), j->err);
-	m->rtts_ps = run_alloc(j->net.nprobes, sizeof(*m->rtts_ps), j->err);
 	m->tuples = run_alloc(j->net.ntuples, sizeof(*m->tuples), j->err);
-	if (m->samples != NULL && m->rtts_ps != NULL && m->tuples != NULL) {
-		collect(m, next);
+	if (m->samples != NULL)
+		m->rtts_ps = run_alloc(collect(m, next), sizeof(*m->rtts_ps), j->err);
+	if (m->rtts_ps != NULL && m->tuples != NULL) {
 		find_medians(m);
 		rc = find_alike(m);
 	}
 	for (uint32_t first = 0, end; rc == 0 && first < m->nsamples; first = end) {
-		uint32_t tuple = m->samples[first].tuple;
-
-		for (end = first + 1; end < m->nsamples && m->samples[end].tuple == tuple; end++)
-			;
+		end = end_of_tuple(m, first);
 		mark_tuple(m, first, end);
 	}
 	free(m->samples);

@@ -236,18 +236,44 @@ struct group {
 
 /* Room for the values of one distribution. */
 struct room {
-	uint64_t *rtt, *prober, *responder, *one_way; /* [nprobes] */
-	uint64_t *sorting;                            /* [nprobes] */
+	uint64_t *values, *sorting; /* [nprobes] */
 };
 
-/* Nearest rank: the least value that so large a share of all does not exceed. */
+/* A time of good probes. */
+enum taken { TAKEN_RTT, TAKEN_BY_PROBER, TAKEN_BY_RESPONDER, TAKEN_ONE_WAY };
+
+static uint64_t
+taken_ps(const struct net_probe *probe, enum taken taken)
+{
+	if (taken == TAKEN_BY_PROBER)
+		return probe->prober_ps;
+	return taken == TAKEN_BY_RESPONDER ? probe->responder_ps : probe->rtt_ps;
+}
+
+static const struct net_probe *
+probe_of(const struct judging *j, const struct group *group, uint32_t i)
+{
+	return &j->net.probes[group->list != NULL ? group->list[i] : i];
+}
+
+/* Nearest rank: the least value that so large a share of all does not exceed. One time after the other, in one room. */
 static struct pingmesh_spread
-spread(uint64_t *values, uint32_t count, const struct room *room)
+spread(const struct judging *j, const struct group *group, enum taken taken, const struct room *room)
 {
 	static const uint64_t per_mille[PINGMESH_QUANTILES] = { 500, 900, 990, 999 };
-	const uint64_t *sorted = radix_sort_words(values, room->sorting, count);
-	struct pingmesh_spread out = { .count = count };
+	struct pingmesh_spread out = { 0 };
+	const uint64_t *sorted;
+	uint32_t count = 0;
 
+	for (uint32_t i = group->first; i < group->first + group->count; i++) {
+		const struct net_probe *probe = probe_of(j, group, i);
+
+		if (network_of(probe) == group->network && probe->result == REC_PROBE_OK &&
+		    net_is_one_way(probe) == (taken == TAKEN_ONE_WAY))
+			room->values[count++] = taken_ps(probe, taken);
+	}
+	sorted = radix_sort_words(room->values, room->sorting, count);
+	out.count = count;
 	for (uint32_t i = 0; count != 0 && i < PINGMESH_QUANTILES; i++)
 		out.ps[i] = (double)sorted[(count * per_mille[i] + 999) / 1000 - 1];
 	return out;
@@ -257,29 +283,19 @@ static struct pingmesh_sla
 measure(const struct judging *j, struct group group, const struct room *room)
 {
 	struct pingmesh_sla sla = { 0 };
-	uint32_t count = 0, ones = 0;
 
 	for (uint32_t i = group.first; i < group.first + group.count; i++) {
-		const struct net_probe *probe = &j->net.probes[group.list != NULL ? group.list[i] : i];
+		const struct net_probe *probe = probe_of(j, &group, i);
 
 		if (network_of(probe) != group.network)
 			continue;
 		sla.probes++;
 		sla.causes[probe->cause]++;
-		if (probe->result != REC_PROBE_OK)
-			continue;
-		if (net_is_one_way(probe)) {
-			room->one_way[ones++] = probe->rtt_ps;
-			continue;
-		}
-		room->rtt[count] = probe->rtt_ps;
-		room->prober[count] = probe->prober_ps;
-		room->responder[count++] = probe->responder_ps;
 	}
-	sla.rtt = spread(room->rtt, count, room);
-	sla.prober = spread(room->prober, count, room);
-	sla.responder = spread(room->responder, count, room);
-	sla.one_way = spread(room->one_way, ones, room);
+	sla.rtt = spread(j, &group, TAKEN_RTT, room);
+	sla.prober = spread(j, &group, TAKEN_BY_PROBER, room);
+	sla.responder = spread(j, &group, TAKEN_BY_RESPONDER, room);
+	sla.one_way = spread(j, &group, TAKEN_ONE_WAY, room);
 	return sla;
 }
 
@@ -388,14 +404,9 @@ measure_periods(struct judging *j, const struct room *room)
 int
 sla_measure(struct judging *j)
 {
-	struct room room = { .rtt = run_alloc(j->net.nprobes, sizeof(*room.rtt), j->err),
-			     .prober = run_alloc(j->net.nprobes, sizeof(*room.prober), j->err),
-			     .responder = run_alloc(j->net.nprobes, sizeof(*room.responder), j->err),
-			     .one_way = run_alloc(j->net.nprobes, sizeof(*room.one_way), j->err),
+	struct room room = { .values = run_alloc(j->net.nprobes, sizeof(*room.values), j->err),
 			     .sorting = run_alloc(j->net.nprobes, sizeof(*room.sorting), j->err) };
-	bool all = room.rtt != NULL && room.prober != NULL && room.responder != NULL && room.one_way != NULL &&
-		   room.sorting != NULL;
-	int rc = all ? 0 : -ENOMEM;
+	int rc = room.values != NULL && room.sorting != NULL ? 0 : -ENOMEM;
 
 	if (rc == 0) {
 		measure_periods(j, &room);
@@ -404,10 +415,7 @@ sla_measure(struct judging *j)
 		rc = measure_servers(j, &room);
 		rc = rc == 0 ? measure_services(j, &room) : rc;
 	}
-	free(room.rtt);
-	free(room.prober);
-	free(room.responder);
-	free(room.one_way);
+	free(room.values);
 	free(room.sorting);
 	return rc;
 }

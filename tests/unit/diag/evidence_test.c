@@ -256,6 +256,43 @@ test_settings(void **state)
 	records_fini(&r);
 }
 
+/* Probes are kept in few bytes, and their tuples once each, however many there are. */
+static void
+test_probes(void **state)
+{
+	enum { TUPLES = 1000, PROBES = 3 * TUPLES };
+	struct evidence ev;
+	struct err err;
+
+	evidence_init(&ev);
+	for (uint32_t i = 0; i < PROBES; i++) {
+		struct rec_probe rec = { .hdr.type = REC_PROBE,
+					 .hdr.size = sizeof(rec),
+					 .tuple = { .src_ip = i % 2, .dst_ip = 7, .sport = (uint16_t)(i % TUPLES) },
+					 .result = REC_PROBE_TIMEOUT,
+					 .target_qpn = 17,
+					 .seq = i,
+					 .sent_ps = 1000 + i };
+
+		assert_int_equal(evidence_add(&ev, &rec.hdr, &err), 0);
+	}
+	assert_int_equal(ev.kinds[REC_PROBE], PROBES);
+	assert_int_equal(ev.probes.count, PROBES);
+	assert_int_equal(ev.probe_tuples.count, TUPLES);
+	for (uint32_t i = 0; i < PROBES; i++) {
+		const struct ev_probe *probe = EV_AT(ev.probes, struct ev_probe, i);
+		const struct rec_tuple *tuple = EV_AT(ev.probe_tuples, struct rec_tuple, probe->tuple);
+
+		assert_int_equal(probe->seq, i);
+		assert_int_equal(probe->sent_ps, 1000 + i);
+		assert_int_equal(probe->target_qpn, 17);
+		assert_int_equal(probe->result, REC_PROBE_TIMEOUT);
+		assert_int_equal(tuple->src_ip, i % 2);
+		assert_int_equal(tuple->sport, i % TUPLES);
+	}
+	evidence_fini(&ev);
+}
+
 UNIT_TEST(evidence)
 {
 	const struct CMUnitTest tests[] = {
@@ -263,6 +300,7 @@ UNIT_TEST(evidence)
 		cmocka_unit_test(test_open_epoch),    cmocka_unit_test(test_states_stay),
 		cmocka_unit_test(test_join),          cmocka_unit_test(test_latest_report_counts),
 		cmocka_unit_test(test_notifications), cmocka_unit_test(test_settings),
+		cmocka_unit_test(test_probes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

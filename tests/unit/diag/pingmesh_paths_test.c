@@ -31,12 +31,12 @@ static struct net_trace traces[] = {
 	{ .whole = true, .sent_ps = 110 * S, .first = 0, .count = 2 }, /* A */
 };
 static struct net_tuple tuple = { .first = { 0, 6 }, .count = { 6, 0 } };
-static const struct net net = { .config = { .period_ps = 20 * S },
-				.tuples = &tuple,
-				.ntuples = 1,
-				.traces = traces,
-				.ntraces = ARRAY_LEN(traces),
-				.links = links };
+static struct net net = { .config = { .period_ps = 20 * S },
+			  .tuples = &tuple,
+			  .ntuples = 1,
+			  .traces = traces,
+			  .ntraces = ARRAY_LEN(traces),
+			  .links = links };
 
 static void
 check(uint64_t time_ps, uint32_t count, uint32_t a, uint32_t b, uint32_t c)
@@ -63,6 +63,40 @@ a_lost_probe_may_have_gone_by_any_path_of_late(void **state)
 	check(105 * S, 2, 4, 5, 0);                                      /* C, and A again */
 	check(200 * S, 1, 5, 0, 0);                                      /* nothing has changed for a period */
 	assert_int_equal(net_paths_at(&net, 0, true, 60 * S, paths), 0); /* back was never traced */
+}
+
+/* The path at a time is that of the last whole trace before, else of the next; without one, of the longest so far. */
+static void
+the_path_of_a_time(void **state)
+{
+	static struct net_trace all[2][4] = {
+		{ { .sent_ps = 10 * S, .count = 2 },
+		  { .whole = true, .sent_ps = 20 * S, .count = 2 },
+		  { .sent_ps = 30 * S, .count = 3 },
+		  { .whole = true, .sent_ps = 40 * S, .count = 2 } },
+		{ { .sent_ps = 10 * S, .count = 2 },
+		  { .sent_ps = 20 * S, .count = 1 },
+		  { .sent_ps = 30 * S, .count = 2 },
+		  { .sent_ps = 40 * S, .count = 3 } },
+	};
+	static const uint32_t expected[2][6] = { { 1, 1, 1, 1, 3, 3 }, { 0, 0, 0, 2, 3, 3 } };
+
+	for (uint32_t whole = 0; whole < 2; whole++) {
+		struct net_tuple one = { .count = { ARRAY_LEN(all[0]), 0 } };
+		struct net of = { .tuples = &one, .ntuples = 1, .traces = all[whole], .ntraces = ARRAY_LEN(all[0]) };
+
+		net_find_valid(&of, &one, false);
+		for (uint32_t t = 0; t < ARRAY_LEN(expected[0]); t++)
+			assert_int_equal(net_trace_at(&of, 0, false, (10 * t + 5) * S), expected[whole][t]);
+	}
+}
+
+static int
+prepare(void **state)
+{
+	net_find_valid(&net, &tuple, false);
+	net_find_valid(&net, &tuple, true);
+	return 0;
 }
 
 /*
@@ -188,9 +222,10 @@ UNIT_TEST(pingmesh_paths)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(torn_traceroutes_show_spraying),
 		cmocka_unit_test(a_lost_probe_may_have_gone_by_any_path_of_late),
+		cmocka_unit_test(the_path_of_a_time),
 		cmocka_unit_test(a_switch_and_its_link_are_one_place),
 		cmocka_unit_test(other_places_are_others),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, prepare, NULL);
 }
