@@ -39,11 +39,11 @@ preflight_add(struct preflight *c, const char *check, bool inert, const char *fm
 }
 
 const char *
-preflight_further_ports(uint32_t count, char text[PREFLIGHT_MORE])
+preflight_further(uint32_t count, const char *one, const char *several, char text[PREFLIGHT_MORE])
 {
 	text[0] = '\0';
 	if (count != 0)
-		snprintf(text, PREFLIGHT_MORE, "; so it is at %u more port%s", count, count == 1 ? "" : "s");
+		snprintf(text, PREFLIGHT_MORE, "; so it is at %u more %s", count, count == 1 ? one : several);
 	return text;
 }
 
@@ -447,7 +447,7 @@ report_lossy_port(struct preflight *c, const struct unfit *unfit)
 		"data of %s to %s in class %u, which has PFC elsewhere, enters %s, where it has none: what does not fit is "
 		"lost%s",
 		c->sc->topo->nodes[flow->src_node].name, c->sc->topo->nodes[flow->dst_node].name, flow->prio,
-		topo_port_name(c->sc->topo, unfit->port, port), preflight_further_ports(unfit->count - 1, more));
+		topo_port_name(c->sc->topo, unfit->port, port), preflight_further(unfit->count - 1, "port", "ports", more));
 	for (uint32_t p = 0; p < c->sc->topo->nports; p++)
 		if (unfit->classes[p] != 0)
 			remedy_pfc(c, f, p, classes_at(c, unfit, p));
@@ -492,7 +492,7 @@ report_mtu(struct preflight *c, const struct unfit *unfit)
 			  "): they are dropped there%s",
 			  c->sc->topo->nodes[flow->src_node].name, c->sc->topo->nodes[flow->dst_node].name,
 			  c->sc->mtu_frame_bytes, lacking, topo_port_name(c->sc->topo, unfit->port, port),
-			  settings->mtu_bytes, preflight_further_ports(unfit->count - 1, more));
+			  settings->mtu_bytes, preflight_further(unfit->count - 1, "port", "ports", more));
 	for (uint32_t p = 0; p < c->sc->topo->nports; p++)
 		if (unfit->flow_of[p] != 0)
 			lacking = max_u32(lacking, lacking_at(c, p));
@@ -539,14 +539,14 @@ report_map(struct preflight *c, const struct unfit *unfit, bool lost)
 			"data of %s to %s is in class %u, which has PFC; class_map at %s leads it into class %u, which has "
 			"none: what does not fit is lost%s",
 			c->sc->topo->nodes[flow->src_node].name, c->sc->topo->nodes[flow->dst_node].name, flow->prio, port,
-			class, preflight_further_ports(unfit->count - 1, more));
+			class, preflight_further(unfit->count - 1, "port", "ports", more));
 	else
 		f = preflight_add(
 			c, "class-map-differs", false,
 			"data of %s to %s enters %s in class %u, and waits in another class in front of it, by their class "
 			"maps: a PAUSE of class %u does not hold it back, and what does not fit is lost%s",
 			c->sc->topo->nodes[flow->src_node].name, c->sc->topo->nodes[flow->dst_node].name, port, class,
-			class, preflight_further_ports(unfit->count - 1, more));
+			class, preflight_further(unfit->count - 1, "port", "ports", more));
 	for (uint32_t p = 0; p < c->sc->topo->nports; p++)
 		if (unfit->classes[p] != 0)
 			remedy_map(c, f, p, classes_at(c, unfit, p));

@@ -90,8 +90,8 @@ uint8_t preflight_classes(const struct scenario *sc);
 
 #define PREFLIGHT_MORE 64
 
-/* For checks. @return the end of a finding's text, of count ports as its first one; "": there are none */
-const char *preflight_further_ports(uint32_t count, char text[PREFLIGHT_MORE]);
+/* For checks. @return the end of a finding's text, of so many places as its first one; "": there are none */
+const char *preflight_further(uint32_t count, const char *one, const char *several, char text[PREFLIGHT_MORE]);
 
 /* Checks of buffers (preflight_buffers.c): ECN that PFC or windows forestall; headroom by cable; pools. */
 int preflight_ecn(struct preflight *c);

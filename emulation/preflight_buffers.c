@@ -673,7 +673,8 @@ preflight_headroom(struct preflight *c)
 			  topo_port_name(topo, worst, port),
 			  units_format_rate(topo->ports[worst].rate_bps, rate, sizeof(rate)),
 			  units_format_time(topo->ports[worst].delay_ps, delay, sizeof(delay)), worst_row,
-			  (worst_needed - worst_row + 1023) / 1024, worst_needed, preflight_further_ports(count - 1, more));
+			  (worst_needed - worst_row + 1023) / 1024, worst_needed,
+			  preflight_further(count - 1, "port", "ports", more));
 	if (profiles) /* one size for all cables */
 		preflight_remedy_bytes(&rows_of, "--set switch.pfc.headroom=", most_needed, "", false);
 	memcpy(f->remedy, rows_of.remedy, sizeof(f->remedy));
@@ -742,27 +743,27 @@ static void
 report_pools(struct preflight *c, const struct short_switch *headroom, const struct short_switch *buffer)
 {
 	const struct buffer_pool_params *pool;
-	char has[32], takes[32];
+	char has[32], takes[32], more[PREFLIGHT_MORE];
 	struct preflight_finding *f;
 
 	if (headroom->count != 0) {
 		pool = &switch_settings_of(&c->sc->switches, headroom->sw->node.id)->buffers->pools[headroom->pool];
-		f = preflight_add(
-			c, "headroom-oversubscribed", false,
-			"the groups of pool \"%s\" of %s may need %" PRIu64 " B of shared headroom when all are paused at "
-			"once; it has %" PRIu64 " B: what does not fit is dropped (no_buffer); so it is at %u more pools",
-			pool->name, c->sc->topo->nodes[headroom->sw->node.id].name, headroom->needed_bytes,
-			headroom->has_bytes, headroom->count - 1);
+		f = preflight_add(c, "headroom-oversubscribed", false,
+				  "the groups of pool \"%s\" of %s may need %" PRIu64
+				  " B of shared headroom when all are paused at "
+				  "once; it has %" PRIu64 " B: what does not fit is dropped (no_buffer)%s",
+				  pool->name, c->sc->topo->nodes[headroom->sw->node.id].name, headroom->needed_bytes,
+				  headroom->has_bytes, preflight_further(headroom->count - 1, "pool", "pools", more));
 		memcpy(f->remedy, headroom->of_all.remedy, sizeof(f->remedy));
 	}
 	if (buffer->count == 0)
 		return;
-	f = preflight_add(
-		c, "pools-oversubscribed", false,
-		"ingress pools, reserves and headroom of %s take %s; its buffer is %s; so it is at %u more switches",
-		c->sc->topo->nodes[buffer->sw->node.id].name,
-		units_format_bytes(buffer->needed_bytes, takes, sizeof(takes)),
-		units_format_bytes(buffer->has_bytes, has, sizeof(has)), buffer->count - 1);
+	f = preflight_add(c, "pools-oversubscribed", false,
+			  "ingress pools, reserves and headroom of %s take %s; its buffer is %s%s",
+			  c->sc->topo->nodes[buffer->sw->node.id].name,
+			  units_format_bytes(buffer->needed_bytes, takes, sizeof(takes)),
+			  units_format_bytes(buffer->has_bytes, has, sizeof(has)),
+			  preflight_further(buffer->count - 1, "switch", "switches", more));
 	memcpy(f->remedy, buffer->of_all.remedy, sizeof(f->remedy));
 }
 
@@ -816,22 +817,21 @@ report_short(struct preflight *c, const struct short_port *headroom, const struc
 	const struct topo *topo = c->sc->topo;
 	const struct switch_settings *settings;
 	const struct buffer_profile_params *profile;
-	char port[64], rate[32], delay[32];
+	char port[64], rate[32], delay[32], more[PREFLIGHT_MORE];
 	struct preflight_finding *f;
 
 	if (headroom->count != 0) {
 		settings = switch_settings_at(&c->sc->switches, topo, headroom->port);
 		profile = &settings->buffers->profiles[buffer_row_of(&settings->groups, headroom->prio)->profile];
-		f = preflight_add(c, "headroom-short", false,
-				  "buffer_profile \"%s\" has xoff %" PRIu64 " B and is short by %" PRIu64
-				  " KiB for %s (%s, %s): the cable needs %" PRIu64
-				  " B; what does not fit is dropped (no_buffer); so it is at %u more groups",
-				  profile->name, headroom->has_bytes,
-				  (headroom->needed_bytes - headroom->has_bytes + 1023) / 1024,
-				  topo_port_name(topo, headroom->port, port),
-				  units_format_rate(topo->ports[headroom->port].rate_bps, rate, sizeof(rate)),
-				  units_format_time(topo->ports[headroom->port].delay_ps, delay, sizeof(delay)),
-				  headroom->needed_bytes, headroom->count - 1);
+		f = preflight_add(
+			c, "headroom-short", false,
+			"buffer_profile \"%s\" has xoff %" PRIu64 " B and is short by %" PRIu64
+			" KiB for %s (%s, %s): the cable needs %" PRIu64 " B; what does not fit is dropped (no_buffer)%s",
+			profile->name, headroom->has_bytes, (headroom->needed_bytes - headroom->has_bytes + 1023) / 1024,
+			topo_port_name(topo, headroom->port, port),
+			units_format_rate(topo->ports[headroom->port].rate_bps, rate, sizeof(rate)),
+			units_format_time(topo->ports[headroom->port].delay_ps, delay, sizeof(delay)),
+			headroom->needed_bytes, preflight_further(headroom->count - 1, "group", "groups", more));
 		memcpy(f->remedy, headroom->of_all.remedy, sizeof(f->remedy));
 	}
 	if (queue->count == 0)
@@ -841,9 +841,9 @@ report_short(struct preflight *c, const struct short_port *headroom, const struc
 	f = preflight_add(c, "lossless-queue-short", false,
 			  "class %u has PFC, and its queue at %s may hold %" PRIu64
 			  " B by buffer_profile \"%s\", where the ingresses "
-			  "hold up to %" PRIu64 " B: it drops (queue_full) before PFC pauses; so it is at %u more queues",
+			  "hold up to %" PRIu64 " B: it drops (queue_full) before PFC pauses%s",
 			  queue->prio, topo_port_name(topo, queue->port, port), queue->has_bytes, profile->name,
-			  queue->needed_bytes, queue->count - 1);
+			  queue->needed_bytes, preflight_further(queue->count - 1, "queue", "queues", more));
 	memcpy(f->remedy, queue->of_all.remedy, sizeof(f->remedy));
 }
 

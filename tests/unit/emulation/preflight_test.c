@@ -81,6 +81,9 @@ look(const char *text, const char *sets, struct found *found)
 		fail_msg("%s", err.text);
 	found->count = preflight(emulation, found->findings);
 	assert_in_range(found->count, 0, PREFLIGHT_FINDINGS);
+	for (int i = 0; i < found->count; i++)
+		if (strstr(found->findings[i].text, " 0 more") != NULL)
+			fail_msg("no further place is one: %s", found->findings[i].text);
 	emulation_destroy(emulation);
 	scenario_destroy(scenario);
 }
@@ -718,8 +721,8 @@ remedies_are_for_all_places(void **state)
 	(void)state;
 	expect(pools, "", "headroom-short", false, "so it is at 5 more groups");
 	expect(pools, "--set switches.[0].buffer_profile.[0].xoff=70000 --set switches.[1].buffer_profile.[0].xoff=70000",
-	       "headroom-oversubscribed", false, "so it is at 1 more pools");
-	expect(pools, "", "pools-oversubscribed", false, "so it is at 1 more switches");
+	       "headroom-oversubscribed", false, "so it is at 1 more pool");
+	expect(pools, "", "pools-oversubscribed", false, "so it is at 1 more switch");
 	expect(pools, "--set switches.[0].buffer_pool.[0].size=100KB", "ecn-behind-pfc", true, "at 2 of the 2 ports");
 	expect(TWO_SWITCHES,
 	       "--set 'switches.[0].names=[ \"s\" ]' --set switches.[0].pfc.enabled=false --set "
