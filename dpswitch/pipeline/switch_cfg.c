@@ -111,10 +111,11 @@ static const struct cfg_field watchdog_fields[] = {
 	CFG_FIELD("enabled", CFG_BOOL, offsetof(S, enabled), .def = "false",
 		  .doc = "Watch the queues of the classes with PFC"),
 	CFG_FIELD("detection_time", CFG_TIME, offsetof(S, detection_ps), .def = "200ms", .min = 1e6, .max = 1e15,
-		  .doc = "A queue that its peer has paused for this time without a break is in a storm, if packets wait in "
-			 "it then; else it is looked at again after this time"),
+		  .doc = "A queue that its peer has paused for this time without a break is in a storm, whether packets "
+			 "wait in "
+			 "it or not"),
 	CFG_FIELD("restoration_time", CFG_TIME, offsetof(S, restoration_ps), .def = "200ms", .min = 1e6, .max = 1e15,
-		  .doc = "It works as usual again when its peer has not paused it for this time"),
+		  .doc = "It works as usual again when its peer has not paused it for this time; action alert: at once"),
 	CFG_FIELD("action", CFG_ENUM, offsetof(S, action), .def = "drop", .choices = watchdog_actions,
 		  .doc = "In between:"),
 };

@@ -14,7 +14,7 @@
 
 /* One queue: an egress and class. */
 struct watchdog_queue {
-	uint64_t since_ps; /* its peer asked to hold it, or let it go; or it was looked at */
+	uint64_t since_ps; /* its peer asked to hold it, or let it go */
 	uint64_t packets;  /* dropped in this storm */
 	struct watchdog_count count;
 };
@@ -76,10 +76,13 @@ watchdog_next_ps(const struct watchdog *watchdog)
 static uint64_t
 due_ps(const struct watchdog_port *port, uint8_t prio)
 {
+	uint64_t since_ps = port->queues[prio].since_ps;
+
 	if (((port->held ^ port->storms) >> prio & 1) == 0) /* it works, or the storm goes on */
 		return TIME_NEVER;
-	return port->queues[prio].since_ps +
-	       (port->storms >> prio & 1 ? port->params->restoration_ps : port->params->detection_ps);
+	if ((port->storms >> prio & 1) == 0)
+		return since_ps + port->params->detection_ps;
+	return port->params->action == REC_WATCHDOG_ALERT ? since_ps : since_ps + port->params->restoration_ps;
 }
 
 void
@@ -179,8 +182,6 @@ look(struct sw *sw, uint16_t index, uint8_t prio, uint64_t now_ps)
 		queue->count.restored++;
 		queue->count.packets += queue->packets;
 		act(sw, index, prio, false, now_ps);
-	} else if (fifo_empty(&sw->ports[index].egress.q[prio])) {
-		queue->since_ps = now_ps;
 	} else {
 		queue->packets = 0;
 		queue->count.detected++;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The PFC watchdog of a switch, with SONiC's rules: a lossless queue that its peer has paused for detection_time without
- * a break, and in which packets wait then, is in a storm. It works as usual again when its peer has not paused it for
- * restoration_time. Both are noticed at the first window that begins then or later. In between, by its action:
+ * a break is in a storm, whether packets wait in it or not (sonic-swss, pfc_detect_broadcom.lua and
+ * pfc_detect_mellanox.lua). It works as usual again when its peer has not paused it for restoration_time
+ * (pfc_restore.lua). Both are noticed at the first window that begins then or later. In between, by its action:
  *
  *   drop     what waits, what is for the queue, and what arrives at the port in its class is dropped (watchdog)
  *   forward  PAUSE frames of the class are ignored
- *   alert    nothing: the events are records, with every action
+ *   alert    nothing: the events are records, with every action. There is nothing to restore: the storm ends with the
+ *            pause, as in the scripts of detection
  */
 #pragma once
 
