@@ -36,7 +36,7 @@
 #define MAX_ROWS 64
 #define TEXT 96
 
-static const char *const outcomes[AI_OUTCOMES] = { "pass", "fail", "", "unknown", "run failed" };
+static const char *const outcomes[AI_OUTCOMES] = { "pass", "fail", "reported", "unknown", "run failed" };
 
 /* A run of a row. */
 struct run {
@@ -317,7 +317,10 @@ add_uplink(sqlite3_stmt *row, struct ai_figures *f)
 	f->uplinks++;
 	f->uplink_sum += bytes;
 	f->uplink_squares += bytes * bytes;
-	f->uplink_most = fmax(f->uplink_most, bytes);
+	if (bytes > f->uplink_most) {
+		f->uplink_most = bytes;
+		f->busiest = (uint32_t)sqlite3_column_int(row, 1);
+	}
 }
 
 static void
@@ -329,8 +332,7 @@ add_pauses(sqlite3_stmt *row, struct ai_figures *f)
 static void
 add_loss(sqlite3_stmt *row, struct ai_figures *f)
 {
-	f->lost = (uint64_t)sqlite3_column_int64(row, 0);
-	f->loss_ns = sqlite3_column_double(row, 1);
+	f->loss_ns = sqlite3_column_double(row, 0);
 }
 
 static void
@@ -346,15 +348,15 @@ static const struct {
 } queries[] = {
 	{ "SELECT watermark_bytes, ecn_marked_packets FROM queue_counters WHERE watermark_bytes > 0 AND class > 0",
 	  add_queue },
-	{ "SELECT tx_bytes FROM port_counters JOIN ports p USING (port) JOIN nodes n ON n.node = p.node JOIN ports e ON "
+	{ "SELECT tx_bytes, p.port FROM port_counters JOIN ports p USING (port) JOIN nodes n ON n.node = p.node JOIN ports "
+	  "e ON "
 	  "e.port "
 	  "= p.peer JOIN nodes m ON m.node = e.node WHERE n.kind = 'switch' AND m.kind = 'switch' AND p.node IN (SELECT "
-	  "e.node FROM ports h JOIN nodes k ON k.node = h.node JOIN ports e ON e.port = h.peer WHERE k.kind <> 'switch')",
+	  "e.node FROM ports h JOIN nodes k ON k.node = h.node JOIN ports e ON e.port = h.peer WHERE k.kind <> 'switch') "
+	  "ORDER BY p.port",
 	  add_uplink },
 	{ "SELECT COALESCE(SUM(tx_pause), 0) FROM pfc_counters", add_pauses },
-	{ "SELECT COALESCE(SUM(packets), 0), COALESCE(MAX(last_ns) - MIN(first_ns), 0) FROM drops WHERE reason = "
-	  "'link_down'",
-	  add_loss },
+	{ "SELECT COALESCE(MAX(last_ns) - MIN(first_ns), 0) FROM drops WHERE reason = 'link_down'", add_loss },
 	{ "SELECT MAX(end_ns) - MIN(start_ns) FROM collectives WHERE end_ns IS NOT NULL GROUP BY job, iteration ORDER BY "
 	  "job, "
 	  "iteration",
@@ -398,6 +400,8 @@ read_run(const struct bench *b, const struct run *run, struct ai_figures *f)
 	f->complete = strcmp(json_string_value(json_object_get(doc, "end_reason")) ?: "", "complete") == 0;
 	json_object_foreach(json_object_get(doc, "drops"), key, count)
 		f->drops += (uint64_t)json_integer_value(count);
+	/* Those on the cable, too, which no port counts. */
+	f->lost = (uint64_t)json_integer_value(json_object_get(json_object_get(doc, "drops"), "link_down"));
 	transport = json_object_get(doc, "transport");
 	f->retransmits = (uint64_t)json_integer_value(json_object_get(transport, "retransmits"));
 	f->cnps = (uint64_t)json_integer_value(json_object_get(transport, "cnps_handled"));
@@ -413,7 +417,7 @@ read_run(const struct bench *b, const struct run *run, struct ai_figures *f)
 	dir_of(b, run, RUN_FLOWS, path);
 	read_flows(path, f);
 	dir_of(b, run, "", path);
-	return read_store(path, f) && (f->flows != 0 || f->job_ns[0] > 0);
+	return read_store(path, f) && (f->flows != 0 || f->job_ns[0] > 0 || !f->complete);
 }
 
 /* ---- rows and rounds ---- */
@@ -495,13 +499,29 @@ run_rounds(struct bench *b, struct err *err)
 
 /* ---- results ---- */
 
+/* A job that did not end has no figure, and the row fails. */
+static bool
+lacks_end(const struct ai_row *row)
+{
+	for (uint32_t i = 0; i < row->nparts; i++)
+		if (!row->figures[i].complete && row->figures[i].flows == 0 && row->figures[i].job_ns[0] <= 0)
+			return true;
+	return false;
+}
+
 static struct ai_result
 result_of(const struct bench *b, const struct ai_row *row)
 {
-	struct ai_result result = { .outcome = AI_BROKEN };
+	struct ai_result result = { .figure = NAN, .outcome = AI_BROKEN };
 
-	if (!row->broken)
+	if (row->broken)
+		return result;
+	if (!lacks_end(row)) {
 		row->test->measure(&b->fabric, row, &result);
+		return result;
+	}
+	result.outcome = AI_FAIL;
+	snprintf(result.note, sizeof(result.note), "the job did not complete");
 	return result;
 }
 
@@ -513,7 +533,7 @@ row_json(const struct bench *b, const struct ai_row *row)
 
 	return json_pack("{s:s, s:s, s:i, s:s, s:o, s:s, s:s, s:i, s:s, s:s}", "test", test->name, "unit", test->unit,
 			 "value", (int)row->value, "figure_unit", test->figure, "figure",
-			 result.outcome == AI_BROKEN ? json_null() : json_real(result.figure), "rule", test->rule, "result",
+			 isnan(result.figure) ? json_null() : json_real(result.figure), "rule", test->rule, "result",
 			 outcomes[result.outcome], "runs", (int)row->nparts, "note", result.note, "text", test->doc);
 }
 
@@ -530,7 +550,7 @@ put_line(const struct bench *b, const struct ai_row *row, struct libscols_table 
 	snprintf(text, sizeof(text), "%s %u", row->test->unit, row->value);
 	scols_line_set_data(line, 1, text);
 	snprintf(text, sizeof(text), "%.3g", result.figure);
-	scols_line_set_data(line, 2, result.outcome == AI_BROKEN ? "-" : text);
+	scols_line_set_data(line, 2, isnan(result.figure) ? "-" : text);
 	scols_line_set_data(line, 3, row->test->figure);
 	scols_line_set_data(line, 4, row->test->rule);
 	scols_line_set_data(line, 5, outcomes[result.outcome]);
@@ -587,7 +607,7 @@ look_at_fabric(struct bench *b, struct err *err)
 		return err_set(err, -EINVAL,
 			       "%s: %u hosts have their own kernel: a fabric of embedded hosts would be right", b->path,
 			       b->scenario->nexternal);
-	*f = (struct ai_fabric){ .scenario = b->scenario, .hosts = topo->nhosts, .link = TOPO_NONE };
+	*f = (struct ai_fabric){ .scenario = b->scenario, .hosts = topo->nhosts };
 	if (cc_bind(&f->dcqcn, CC_DCQCN, b->scenario->cfg, err) < 0)
 		return -EINVAL;
 	f->frame_bytes = roce_data_bytes(&b->scenario->roce, b->scenario->roce.mtu_bytes, false, false);
@@ -598,9 +618,7 @@ look_at_fabric(struct bench *b, struct err *err)
 		if (topo->nodes[port->node].kind == TOPO_HOST &&
 		    (f->rate_bps == 0 || share * (double)port->rate_bps < f->rate_bps))
 			f->rate_bps = share * (double)port->rate_bps;
-		if (f->link == TOPO_NONE && topo->nodes[port->node].kind == TOPO_SWITCH &&
-		    topo->nodes[port->peer].kind == TOPO_SWITCH)
-			f->link = p;
+		f->has_links |= topo->nodes[port->node].kind == TOPO_SWITCH && topo->nodes[port->peer].kind == TOPO_SWITCH;
 	}
 	return 0;
 }

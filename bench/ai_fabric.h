@@ -30,7 +30,7 @@ struct ai_fabric {
 	uint32_t hosts;
 	uint32_t frame_bytes;   /* a full data packet on the wire, inside of a message */
 	double rate_bps;        /* of the slowest NIC, in payload of such packets */
-	uint32_t link;          /* between switches: a port's global id; TOPO_NONE */
+	bool has_links;         /* between switches */
 	struct cc_params dcqcn; /* of its hosts, with whatever control they have */
 };
 
@@ -56,6 +56,7 @@ struct ai_figures {
 	/* Uplinks of switches with hosts, what they sent: */
 	uint32_t uplinks;
 	double uplink_sum, uplink_squares, uplink_most;
+	uint32_t busiest; /* which sent most: a port's global id, where uplink_most is not 0 */
 	double iterations_ns[AI_MAX_ITERATIONS];
 	uint32_t niterations;
 	bool complete;

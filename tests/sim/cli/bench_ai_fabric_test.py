@@ -13,6 +13,10 @@ host = { cc = "none"; };
 faults = ( { kind = "loss"; port = "l0:1"; rate = 0.5; } );
 %s
 """
+FAT = FABRIC.replace('kind = "leaf-spine"; leaves = 2; spines = 2; hosts_per_leaf = 4', 'kind = "fat-tree"; k = 4').replace("h1", "h2")
+RAIL = FABRIC.replace('kind = "leaf-spine"; leaves = 2; spines = 2; hosts_per_leaf = 4', 'kind = "rail"; hosts = 8; nics = 2; hosts_per_group = 2; spines = 4')
+RAIL = RAIL.replace("l0:1", "g0r0:1")
+FAT = FAT.replace("l0:1", "e0:1")
 OUT = scratch() / "ai"
 
 
@@ -35,8 +39,16 @@ for size, least in (1, 10), (4, 30), (16, 60), (64, 80):
 check(rows["tenants", 16]["figure"] >= 0.99, "two tenants are no faster than one", rows)
 check("the busiest uplink sent 2.00 times what any did with one alone" in rows["tenants", 16]["note"], "as one link has a flow of each", rows)
 check(rows["link-failure", 16]["result"] == "pass" and rows["link-failure", 16]["figure"] > 1, "a failure costs time, and no more", rows)
-check("packets lost within" in rows["link-failure", 16]["note"], "and says what was lost", rows)
+lost = json.loads((OUT / "link-failure/16/1/run.json").read_text())["drops"]["link_down"]
+check(lost > 0 and f" {lost} packets lost within" in rows["link-failure", 16]["note"], "and says what was lost, on the cable too", rows)
 check(rows["deadlock", 16]["result"] == "pass", "no deadlock", rows)
+# The link that fails is one that the ring uses: where the first one of a leaf is idle, too. Where it is the only one, the ring does not end.
+for name, text in (("eight", FABRIC.replace("spines = 2", "spines = 8")), ("fat", FAT), ("rail", RAIL)):
+    row = bench(scenario_file(text % ""), "link-failure", out=OUT.parent / name)["link-failure", 16]
+    check(row["result"] == "pass" and row["figure"] > 1 and int(row["note"].split(" packets lost")[0].split()[-1]) > 0, f"{name}: packets are lost", row)
+    check("the busiest uplink" in row["note"], f"{name}: and the link has its name", row)
+row = bench(scenario_file(FABRIC.replace("spines = 2", "spines = 1") % ""), "link-failure", out=OUT.parent / "one")["link-failure", 16]
+check(row["result"] == "fail" and row["figure"] is None and row["note"] == "the job did not complete", "no other path: the row fails", row)
 before = times()
 check(len(before) == 2 + 4 + 3 + 2 + 1, "a folder for each run", before)
 cut = OUT / "deadlock/16/0/run.json"
@@ -73,6 +85,7 @@ for size in (64, 1024, 16384, 131072):
     row = rows["latency", size]
     check(row["result"] == "pass" and row["figure"] > 1, f"{size} B: idle is as computed, and load costs time", row)
 check(all(0.25 <= rows["polarisation", n]["figure"] <= 1 for n in (1, 8, 32)), "Jain's index of four uplinks", rows)
+check(rows["polarisation", 1]["result"] == "reported" and "the draft" in rows["polarisation", 1]["rule"], "which has no limit, and why", rows)
 check(rows["soak", 50]["result"] == "pass" and "50 iterations" in rows["soak", 50]["note"], "a soak is steady", rows)
 before = times()
 check(bench(path, "ecn-threshold")["ecn-threshold", 100] == rows["ecn-threshold", 100] and times() == before, "a search is not made again")
