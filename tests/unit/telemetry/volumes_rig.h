@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -94,23 +95,66 @@ rig_declare_all(struct rig *rig, uint64_t packets)
 		rig_declare(rig, s, packets);
 }
 
-static inline uint16_t
-rig_choose(struct rig *rig, uint16_t sender)
+/* @return how many of so many packets go to the second half of the ports, of which each goes to either half by chance */
+static inline uint32_t
+rig_half(struct rig *rig, uint32_t packets)
 {
-	uint16_t port;
+	uint32_t second = 0;
 
-	do
-		port = (uint16_t)(prng_next(&rig->chance) % RIG_PORTS);
-	while (rig->is_known_faulty[port][sender]);
-	if (!rig->random) {
-		uint32_t least = rig->sent[sender][port];
+	for (; packets >= 64; packets -= 64)
+		second += (uint32_t)__builtin_popcountll(prng_next(&rig->chance));
+	return second + (uint32_t)__builtin_popcountll(prng_next(&rig->chance) & ((UINT64_C(1) << packets) - 1));
+}
 
+/* Each packet by any spine; those for a spine that routing leaves out are not sent. */
+static inline void
+rig_spray_random(struct rig *rig, uint16_t sender, uint32_t packets, uint32_t sprayed[RIG_PORTS])
+{
+	sprayed[0] = packets;
+	for (uint32_t half = RIG_PORTS / 2; half > 0; half /= 2)
+		for (uint32_t port = 0; port < RIG_PORTS; port += 2 * half) {
+			sprayed[port + half] = rig_half(rig, sprayed[port]);
+			sprayed[port] -= sprayed[port + half];
+		}
+	for (uint32_t port = 0; port < RIG_PORTS; port++)
+		if (rig->is_known_faulty[port][sender])
+			sprayed[port] = 0;
+}
+
+/* Each packet by a spine that had fewest: all have as many, but for those, by chance, that have one more. */
+static inline void
+rig_spray_adaptive(struct rig *rig, uint16_t sender, uint32_t packets, uint32_t sprayed[RIG_PORTS])
+{
+	uint32_t each = packets / rig_spines(rig, sender), more = packets % rig_spines(rig, sender);
+
+	for (uint32_t port = 0; port < RIG_PORTS; port++)
+		sprayed[port] = rig->is_known_faulty[port][sender] ? 0 : each;
+	while (more > 0) {
+		uint16_t port = (uint16_t)prng_below(&rig->chance, RIG_PORTS);
+
+		if (rig->is_known_faulty[port][sender])
+			continue;
 		for (uint16_t i = 0; i < RIG_PORTS; i++)
-			if (rig->sent[sender][i] < least && !rig->is_known_faulty[i][sender])
-				least = rig->sent[sender][port = i];
+			if (!rig->is_known_faulty[i][sender] &&
+			    rig->sent[sender][i] + sprayed[i] < rig->sent[sender][port] + sprayed[port])
+				port = i;
+		sprayed[port]++;
+		more--;
 	}
-	rig->sent[sender][port]++;
-	return port;
+}
+
+/* @return how many of so many packets are lost, by the distance from one that is lost to the next */
+static inline uint32_t
+rig_lost(struct rig *rig, uint32_t packets, double loss)
+{
+	double at = 0, scale = 1 / log1p(-loss);
+	uint32_t lost = 0;
+
+	if (loss <= 0 || loss >= 1)
+		return loss <= 0 ? 0 : packets;
+	while ((at += 1 + floor(log(1 - prng_unit(&rig->chance)) * scale)) <= packets)
+		lost++;
+	return lost;
 }
 
 /* Packets of an iteration arrive at once: the first of a port as in a switch, the others are added to its count. */
@@ -131,15 +175,23 @@ rig_arrive(struct rig *rig, uint16_t port, uint16_t sender, uint32_t packets)
 static inline void
 rig_send(struct rig *rig, uint16_t sender, uint32_t packets)
 {
-	uint32_t arrived[RIG_PORTS] = { 0 };
+	uint32_t arrived[RIG_PORTS] = { 0 }, left = packets;
 
-	for (uint32_t i = 0; i < packets;) {
-		uint16_t port = rig_choose(rig, sender);
+	while (left > 0) {
+		uint32_t sprayed[RIG_PORTS];
 
-		if (prng_unit(&rig->chance) < rig->loss[port][sender] || prng_unit(&rig->chance) < rig->local_loss[port])
-			continue;
-		arrived[port]++;
-		i++;
+		if (rig->random)
+			rig_spray_random(rig, sender, left, sprayed);
+		else
+			rig_spray_adaptive(rig, sender, left, sprayed);
+		for (uint32_t port = 0; port < RIG_PORTS; port++) {
+			double kept = (1 - rig->loss[port][sender]) * (1 - rig->local_loss[port]);
+			uint32_t lost = rig_lost(rig, sprayed[port], 1 - kept);
+
+			rig->sent[sender][port] += sprayed[port];
+			arrived[port] += sprayed[port] - lost;
+			left -= sprayed[port] - lost;
+		}
 	}
 	for (uint16_t port = 0; port < RIG_PORTS; port++)
 		rig_arrive(rig, port, sender, arrived[port]);
