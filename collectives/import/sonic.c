@@ -8,6 +8,7 @@
 
 #include "collectives/import/import.h"
 #include "common/array.h"
+#include "common/hash.h"
 #include "common/log.h"
 #include "common/minmax.h"
 #include "common/printable.h"
@@ -16,6 +17,7 @@
 #define PS_PER_M 5000 /* light in glass */
 #define NODE_NAME 31
 #define MAX_HOSTS 8192
+#define HOST_SLOTS (2 * MAX_HOSTS)
 #define DSCP_STEP 8   /* class c has DSCP 8 x c here */
 #define BEST_EFFORT 1 /* stands for class 0, which carries control here */
 #define MAX_WEIGHT 64
@@ -48,7 +50,8 @@ struct fabric {
 	uint32_t ncables, cables_cap;
 	const char **hosts; /* [nhosts] */
 	uint32_t nhosts;
-	size_t common_bytes; /* of files that are of no single switch */
+	uint16_t *host_slots; /* [HOST_SLOTS] index of a host and 1, where its name's digest says or next to it; 0: none */
+	size_t common_bytes;  /* of files that are of no single switch */
 	uint8_t data_class, strict;
 	uint8_t taken; /* bit p: class p has data of RoCE or PFC at some port */
 	struct err *err;
@@ -398,24 +401,45 @@ is_asic(const struct sonic_switch *at, const char *name)
 	       name[4 + strspn(name + 4, "0123456789")] == '\0';
 }
 
+/* @return where a host of this name stands, or would */
+static uint16_t *
+host_slot(const struct fabric *f, const char *name)
+{
+	uint64_t digest = DIGEST_INIT;
+	uint32_t slot;
+
+	for (const char *c = name; *c != '\0'; c++)
+		digest = digest_u64(digest, (unsigned char)*c);
+	for (slot = digest % HOST_SLOTS; f->host_slots[slot] != 0; slot = (slot + 1) % HOST_SLOTS)
+		if (strcmp(f->hosts[f->host_slots[slot] - 1], name) == 0)
+			break;
+	return &f->host_slots[slot];
+}
+
 /* The host that a neighbor is. @return its name, which lives as long as the fabric; NULL: out of memory, or too many */
 static const char *
 host_of(struct fabric *f, const char *name)
 {
-	for (uint32_t i = 0; i < f->nhosts; i++)
-		if (strcmp(f->hosts[i], name) == 0)
-			return f->hosts[i];
+	uint16_t *slot;
+
+	if (f->hosts == NULL)
+		f->hosts = calloc(MAX_HOSTS, sizeof(*f->hosts));
+	if (f->host_slots == NULL)
+		f->host_slots = calloc(HOST_SLOTS, sizeof(*f->host_slots));
+	if (f->hosts == NULL || f->host_slots == NULL) {
+		err_set(f->err, -ENOMEM, "out of memory for hosts");
+		return NULL;
+	}
+	slot = host_slot(f, name);
+	if (*slot != 0)
+		return f->hosts[*slot - 1];
 	if (f->nhosts == MAX_HOSTS) {
 		err_set(f->err, -EINVAL, "%s: more than %d neighbors without a file", name, MAX_HOSTS);
 		return NULL;
 	}
-	if (f->hosts == NULL)
-		f->hosts = calloc(MAX_HOSTS, sizeof(*f->hosts));
-	if (f->hosts == NULL) {
-		err_set(f->err, -ENOMEM, "out of memory for hosts");
-		return NULL;
-	}
-	return f->hosts[f->nhosts++] = name;
+	f->hosts[f->nhosts++] = name;
+	*slot = (uint16_t)f->nhosts;
+	return name;
 }
 
 static int
@@ -937,6 +961,7 @@ sonic_import(const struct sonic_files *files, FILE *to, struct err *err)
 	free(f->switches);
 	free(f->cables);
 	free(f->hosts);
+	free(f->host_slots);
 	free(f);
 	return ret;
 }
