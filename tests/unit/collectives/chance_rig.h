@@ -133,6 +133,7 @@ chance_sound(struct prng *prng, struct err *err)
 {
 	static const enum coll_op ops[] = { COLL_ALLREDUCE, COLL_BROADCAST, COLL_REDUCE };
 	struct chance c = { .prng = prng };
+	uint32_t directions, unsent; /* messages, and a root's turn from up to down a tree, that are still to go */
 	uint64_t from = 0;
 
 	c.params = (struct coll_params){ .op = ops[chance_below(&c, ARRAY_LEN(ops))],
@@ -148,9 +149,14 @@ chance_sound(struct prng *prng, struct err *err)
 		chance_tree(&c, from, count);
 		from += count;
 	}
-	for (uint32_t idle = 0; idle < 2000; idle++)
-		if (chance_go(&c, &c.trees[chance_below(&c, c.ntrees)], chance_below(&c, c.params.ranks)))
+	directions = c.params.op == COLL_ALLREDUCE ? 2 : 1;
+	unsent = c.ntrees * (directions * (c.params.ranks - 1) + 1);
+	for (uint32_t idle = 0; unsent > 0 && idle < 2000; idle++)
+		if (chance_go(&c, &c.trees[chance_below(&c, c.ntrees)], chance_below(&c, c.params.ranks))) {
 			idle = 0;
+			unsent--;
+		}
+	assert_int_equal(unsent, 0);
 	return coll_builder_finish(
 		c.builder, &c.params,
 		&(struct coll_layout){ .scratch_elems = c.params.count_elems, .memory_elems = 2 * c.params.count_elems },

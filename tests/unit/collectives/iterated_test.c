@@ -122,6 +122,7 @@ static uint32_t
 barriers_of(enum coll_op op, enum coll_algorithm algorithm, uint32_t *tried)
 {
 	static struct rig_try try;
+	const uint32_t tries = unit_wide(2, 4, "parameters of each collective that is iterated, of four");
 	uint32_t barriers = 0, first = *tried;
 
 	for (uint32_t i = 0; i < 8 * 4; i++) {
@@ -129,6 +130,8 @@ barriers_of(enum coll_op op, enum coll_algorithm algorithm, uint32_t *tried)
 		struct coll_schedule *schedule;
 		char name[96];
 
+		if (tries == 2 && (i / 8 + i) % 2 != (uint32_t)(algorithm + op) % 2)
+			continue;
 		if (!rig_try(&try, op, algorithm, 2 + i % 8, i / 8))
 			continue;
 		snprintf(name, sizeof(name), "%s by %s, %u ranks, try %u", coll_op_name(op), coll_algorithm_name(algorithm),
@@ -165,7 +168,7 @@ algorithms_get_a_barrier_where_they_need_one(void **state)
 			if (tried != before && barriers != expected(op, algorithm))
 				fail_msg("%s by %s: %u", coll_op_name(op), coll_algorithm_name(algorithm), barriers);
 		}
-	assert_true(tried > 600);
+	assert_true(tried > 300);
 }
 
 static void

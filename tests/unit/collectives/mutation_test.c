@@ -198,8 +198,9 @@ damage_one(struct coll_schedule *schedule, uint64_t seed, const char *name, stru
 	coll_schedule_destroy(schedule);
 }
 
+/* @param least  harm of each kind that there is, so that its finding is a test */
 static void
-all_harm_is_found(const struct votes *votes)
+all_harm_is_found(const struct votes *votes, uint32_t least)
 {
 	for (size_t i = 0; i < ARRAY_LEN(damages); i++) {
 		uint32_t harm = 0;
@@ -209,7 +210,7 @@ all_harm_is_found(const struct votes *votes)
 		print_message("%-28s harmless %4u; form %4u, cycle %4u, race %4u, move %4u, result %4u\n", damages[i].name,
 			      votes->of[i][PROOF_SOUND], votes->of[i][PROOF_FORM], votes->of[i][PROOF_CYCLE],
 			      votes->of[i][PROOF_RACE], votes->of[i][PROOF_MOVE], votes->of[i][PROOF_RESULT]);
-		assert_true(harm >= 20);
+		assert_true(harm >= least);
 	}
 }
 
@@ -239,15 +240,16 @@ damage_to_algorithms_is_found(void **state)
 					fail_msg("%s: %s", name, err.text);
 				damage_one(schedule, seed, name, &votes);
 			}
-	all_harm_is_found(&votes);
+	all_harm_is_found(&votes, 20);
 }
 
 static void
 schedules_of_chance_are_proved_and_damage_is_found(void **state)
 {
+	const uint32_t seeds = unit_wide(3000, 6000, "sound schedules of chance, and damage to them");
 	struct votes votes = { 0 };
 
-	for (uint64_t seed = 0; seed < 6000; seed++) {
+	for (uint64_t seed = 0; seed < seeds; seed++) {
 		struct err err = { .text = "" };
 		struct coll_schedule *schedule;
 		struct prng prng;
@@ -258,7 +260,7 @@ schedules_of_chance_are_proved_and_damage_is_found(void **state)
 			fail_msg("seed %llu: %s", (unsigned long long)seed, err.text);
 		damage_one(schedule, seed, "a schedule of trees", &votes);
 	}
-	all_harm_is_found(&votes);
+	all_harm_is_found(&votes, seeds / 300);
 }
 
 static void

@@ -86,9 +86,13 @@ naive_init(struct naive *naive, const struct coll_schedule *schedule)
 					i) = true;
 		}
 	for (uint32_t k = 0; k < steps; k++) /* Warshall */
-		for (uint32_t a = 0; a < steps; a++)
-			for (uint32_t b = 0; *naive_before(naive, a, k) && b < steps; b++)
-				*naive_before(naive, a, b) |= *naive_before(naive, k, b);
+		for (uint32_t a = 0; a < steps; a++) {
+			const bool *behind = naive_before(naive, k, 0);
+			bool *of = naive_before(naive, a, 0);
+
+			for (uint32_t b = 0; of[k] && b < steps; b++)
+				of[b] |= behind[b];
+		}
 }
 
 static inline void
