@@ -317,6 +317,50 @@ what_one_link_lost_does_not_bear_out_another(void **state)
 	}
 }
 
+/*
+ * Data of others in the measured class is counted by flows that switches reported: those of hosts at the leaf that
+ * sends it up, at most four by name.
+ */
+static void
+flows_of_others_at_a_shared_leaf_are_named(void **state)
+{
+	static const struct {
+		uint32_t here, elsewhere; /* flows of h0 at l0, and of h2 at l2 */
+		const char *sentence;
+	} cases[] = {
+		{ 0, 1, "beside 20.0 MB measured." },
+		{ 1, 1, "measured. Switches reported h0->h1/20001>20001." },
+		{ 2, 0, "measured. Switches reported h0->h1/20001>20001, h0->h1/20002>20002." },
+		{ 4, 2, ", h0->h1/20003>20003, h0->h1/20004>20004." },
+		{ 6, 0, ", h0->h1/20003>20003, h0->h1/20004>20004 and 2 more." },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct rec_volume_flaw shared = {
+			.sender = REC_NONE, .flaw = REC_FLAW_SHARED, .predicted = 20000000, .seen = 5000000
+		};
+		struct records r;
+		struct verdict *v;
+		char *text;
+
+		put_network(&r);
+		RECORDS_PUT(&r, shared, REC_VOLUME_FLAW, 0, PS_PER_MS);
+		for (uint16_t n = 1; n <= cases[i].here; n++)
+			records_put_flow(&r, 0,
+					 records_flow_row(1, records_tuple(HOST(0), HOST(1), 20000 + n), 1, 1, 100, 0));
+		for (uint16_t n = 1; n <= cases[i].elsewhere; n++)
+			records_put_flow(&r, 2,
+					 records_flow_row(1, records_tuple(HOST(2), HOST(1), 20000 + n), 1, 1, 100, 0));
+		v = diagnose(&r);
+		text = records_text(v);
+		if (strstr(text, cases[i].sentence) == NULL || strstr(text, "h2->h1") != NULL)
+			fail_msg("case %zu: not \"%s\" alone in: %s", i, cases[i].sentence, text);
+		free(text);
+		verdict_destroy(v);
+	}
+}
+
 UNIT_TEST(flowpulse_judged)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(each_precondition_holds_back_alone),
@@ -326,7 +370,8 @@ UNIT_TEST(flowpulse_judged)
 					    cmocka_unit_test(what_arrived_twice_was_not_lost),
 					    cmocka_unit_test(what_was_judged_in_parts_is_not_lost),
 					    cmocka_unit_test(what_one_sender_alone_lost_is_not_of_the_ports_link),
-					    cmocka_unit_test(what_one_link_lost_does_not_bear_out_another) };
+					    cmocka_unit_test(what_one_link_lost_does_not_bear_out_another),
+					    cmocka_unit_test(flows_of_others_at_a_shared_leaf_are_named) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
