@@ -50,7 +50,7 @@
 	ROW(PARTITION_COUNTERS, 10, "COUNTERS", 24, PARTITION_MAX_BODY)                                                    \
 	ROW(PARTITION_STEP, 11, "STEP", 80, 80)                                                                            \
 	ROW(PARTITION_ITERATION, 12, "ITERATION", 48, 48)                                                                  \
-	ROW(PARTITION_FLOW, 13, "FLOW", 32, 32)                                                                            \
+	ROW(PARTITION_FLOW, 13, "FLOW", 40, 40)                                                                            \
 	ROW(PARTITION_RESULT, 14, "RESULT", 16, 16)                                                                        \
 	ROW(PARTITION_FAULTS, 15, "FAULTS", 0, PARTITION_MAX_BODY) /* a byte a fault of the scenario, 1: it acted there */ \
 	ROW(PARTITION_REPORT, 16, "REPORT", 1, PARTITION_MAX_BODY) /* a chunk of a JSON text, whole with DONE */           \
@@ -292,10 +292,12 @@ struct partition_flow {
 	uint32_t node;
 	uint32_t index;            /* of its host's */
 	uint64_t begin_ps, end_ps; /* 0: open */
+	uint64_t acked_bytes;
 	uint32_t retransmits;
 	uint32_t begun;
 };
 
 WIRE_AT(partition_flow, 8, begin_ps)
-WIRE_AT(partition_flow, 24, retransmits)
-WIRE_SIZE(partition_flow, 32)
+WIRE_AT(partition_flow, 24, acked_bytes)
+WIRE_AT(partition_flow, 32, retransmits)
+WIRE_SIZE(partition_flow, 40)

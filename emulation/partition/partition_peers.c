@@ -309,9 +309,9 @@ report_host(struct partitions *partitions, uint32_t node)
 	}
 	for (size_t i = 0; i < step_engine_flows(engine); i++) {
 		struct flow_row row = step_engine_flow(engine, i);
-		const struct partition_flow flow = {
-			node, (uint32_t)i, row.begin_ps, row.end_ps, row.retransmits, row.begun
-		};
+		const struct partition_flow flow = { node,       (uint32_t)i,     row.begin_ps,
+						     row.end_ps, row.acked_bytes, row.retransmits,
+						     row.begun };
 
 		channel_put(to, PARTITION_FLOW, &flow, sizeof(flow), NULL, 0);
 	}
@@ -530,6 +530,7 @@ partition_recv_flow(struct partitions *partitions, uint32_t from, const struct c
 	memcpy(&flow, message->body, sizeof(flow));
 	row.begin_ps = flow.begin_ps;
 	row.end_ps = flow.end_ps;
+	row.acked_bytes = flow.acked_bytes;
 	row.retransmits = flow.retransmits;
 	row.begun = flow.begun != 0;
 	return step_engine_put_flow(engine, flow.index, &row) ? 0 : err_set(err, -EPROTO, "FLOW of no plan of its host");

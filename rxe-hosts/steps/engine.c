@@ -724,22 +724,37 @@ step_engine_put_unexpected(struct step_engine *engine, uint64_t messages)
 	engine->unexpected = messages;
 }
 
-bool
-step_engine_put_flow(struct step_engine *engine, size_t index, const struct flow_row *row)
+/* A message of which some bytes are acknowledged and others are not is the one at which its connection stands. */
+static bool
+put_message(struct messages *messages, size_t index, const struct flow_row *row)
 {
-	if (index >= step_engine_flows(engine))
+	const struct plan_message *plan = &messages->plan->messages[messages->first + index];
+	struct connection *connection = &messages->connections[messages->plan->of[plan->flow].slot];
+
+	if (row->acked_bytes > plan->bytes)
 		return false;
-	if (index < engine->nbackgrounds) {
-		engine->backgrounds[index].started = row->begun;
-		engine->backgrounds[index].start_ps = row->begin_ps;
-		return true;
-	}
-	engine->messages.states[index - engine->nbackgrounds] = (struct message){
+	messages->states[index] = (struct message){
 		.begin_ps = row->begin_ps,
 		.end_ps = row->end_ps,
 		.retransmits = row->retransmits,
 		.begun = row->begun,
 	};
+	if (row->end_ps == 0 && row->acked_bytes != 0) {
+		connection->at = (uint32_t)(messages->first + index);
+		connection->acked_bytes = row->acked_bytes;
+	}
+	return true;
+}
+
+bool
+step_engine_put_flow(struct step_engine *engine, size_t index, const struct flow_row *row)
+{
+	if (index >= step_engine_flows(engine))
+		return false;
+	if (index >= engine->nbackgrounds)
+		return put_message(&engine->messages, index - engine->nbackgrounds, row);
+	engine->backgrounds[index].started = row->begun;
+	engine->backgrounds[index].start_ps = row->begin_ps;
 	return true;
 }
 

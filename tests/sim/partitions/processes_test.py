@@ -3,6 +3,7 @@
 """One run in virtual time over several processes: whatever their number, its files are those of one program; one that dies
 or is stopped ends all of them, and what was recorded is diagnosed."""
 import contextlib
+import csv
 import json
 import os
 import shutil
@@ -163,6 +164,14 @@ def traced():
         rounds = json.loads(command(ROCELAB, "diagnose", one.dir, "--json").stdout)["flowtracer"]["rounds"]
         check(len(rounds) >= 2 and max(r["traced"] for r in rounds) > 20, f"traced, {first_hop}, {connections}: paths are known",
               rounds)
+
+
+def cut_off():
+    """A run that ends with messages of generators half acknowledged, in both processes: tables have those bytes."""
+    one = compare("cut off", SCENARIOS / "poisson-websearch.cfg", (2,), *sets(limits__virtual_time="600us"))
+    with open(one.dir / "flows.csv", encoding="utf-8") as file:
+        partly = [row for row in csv.DictReader(file) if row["open"] == "1" and 0 < int(row["acked_bytes"]) < int(row["bytes"])]
+    check(len(partly) > 3, "cut off: some flows are acknowledged in part", len(partly))
 
 
 def faults():
@@ -365,6 +374,7 @@ if "no Open MPI" in without.stderr:
     check(without.returncode == 3 and without.stderr.count("no Open MPI") == 1, "a build without Open MPI: said once", without.stderr)
     skip("this build has no Open MPI")
 scenarios()
+cut_off()
 faults()
 busy_agents()
 traced()
