@@ -131,13 +131,14 @@ paused_ps(const struct evidence *ev, const struct ev_port *port, uint8_t prio, s
 }
 
 /*
- * The time up to which an egress reported its queue when a polling packet asked its switch. Of the reports that a port
- * makes in CAUSE_RETAIN_PS one is kept: the one before the packet may be its answer. One without counters covers the
- * time before its epoch: a queue may have built up and drained since.
+ * The time up to which an egress reported its queue when a polling packet asked its switch, from some time on. Of the
+ * reports that a port makes in CAUSE_RETAIN_PS one is kept: the one before the packet may be its answer, or a later one,
+ * whose oldest epoch may have begun after that time. One without counters covers the time before its epoch: a queue may
+ * have built up and drained since.
  * @return UINT64_MAX: it was not asked, so that the ingress did not feed it
  */
 static uint64_t
-egress_reported_until_ps(const struct evidence *ev, uint32_t egress, uint64_t polled_ps)
+egress_reported_until_ps(const struct evidence *ev, uint32_t egress, uint64_t polled_ps, uint64_t from_ps)
 {
 	const struct window around = { polled_ps - min_u64(polled_ps, CAUSE_RETAIN_PS), polled_ps + CAUSE_RETAIN_PS };
 	struct ev_range states = evidence_states(ev, egress, around.from_ps, around.to_ps);
@@ -150,21 +151,22 @@ egress_reported_until_ps(const struct evidence *ev, uint32_t egress, uint64_t po
 		if (!window_has(around, row->hdr.time_ps))
 			continue;
 		asked = true;
-		until_ps = max_u64(until_ps, row->state_only ? row->from_ps : row->hdr.time_ps);
+		if (kept_from_ps(ev, row->hdr.time_ps) <= max_u64(until_ps, from_ps))
+			until_ps = max_u64(until_ps, row->state_only ? row->from_ps : row->hdr.time_ps);
 	}
 	return asked ? until_ps : UINT64_MAX;
 }
 
 /* Up to when did all of them? */
 static uint64_t
-switch_reported_until_ps(const struct evidence *ev, uint32_t ingress, uint64_t polled_ps)
+switch_reported_until_ps(const struct evidence *ev, uint32_t ingress, uint64_t polled_ps, uint64_t from_ps)
 {
 	const struct ev_node *node = &ev->nodes[ev->ports[ingress].node];
 	uint64_t until_ps = polled_ps;
 
 	for (uint32_t p = node->first_port; p < node->first_port + node->nports; p++)
 		if (p != ingress)
-			until_ps = min_u64(until_ps, egress_reported_until_ps(ev, p, polled_ps));
+			until_ps = min_u64(until_ps, egress_reported_until_ps(ev, p, polled_ps, from_ps));
 	return until_ps;
 }
 
@@ -183,9 +185,11 @@ reported_by_all_ps(const struct evidence *ev, const struct prov_graph *graph, ui
 
 	for (uint32_t i = port->first_state; i < port->first_state + port->nstates; i++) {
 		uint64_t time_ps = EV_AT(ev->states, struct rec_port_row, i)->hdr.time_ps;
-		struct window reported = { max_u64(done_ps, kept_from_ps(ev, time_ps) + delay_ps),
-					   min_u64(switch_reported_until_ps(ev, ingress, time_ps) + delay_ps, step.to_ps) };
+		struct window reported = { max_u64(done_ps, kept_from_ps(ev, time_ps) + delay_ps), step.to_ps };
+		uint64_t until_ps = switch_reported_until_ps(ev, ingress, time_ps,
+							     reported.from_ps - min_u64(reported.from_ps, delay_ps));
 
+		reported.to_ps = min_u64(until_ps + delay_ps, step.to_ps);
 		if (reported.to_ps <= reported.from_ps)
 			continue;
 		sum_ps += paused_ps(ev, &ev->ports[paused], graph->prio, step, reported);
@@ -311,7 +315,10 @@ pfc_silence_means(const struct evidence *ev, const struct prov_graph *graph, con
 		since_reported.from_ps = from_ps > since_reported.to_ps
 						 ? from_ps
 						 : since_reported.to_ps; /* overlapping reports count once */
-		since_reported.to_ps = switch_reported_until_ps(ev, port->peer, arrived_ps) + delay_ps;
+		since_reported.to_ps =
+			switch_reported_until_ps(ev, port->peer, arrived_ps,
+						 since_reported.from_ps - min_u64(since_reported.from_ps, delay_ps)) +
+			delay_ps;
 		if (since_reported.to_ps <= since_reported.from_ps)
 			continue;
 		reported_ps += paused_ps(ev, port, graph->prio, step, since_reported);

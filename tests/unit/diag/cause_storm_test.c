@@ -293,12 +293,13 @@ test_silence_behind_a_long_link(void **state)
 /*
  * 6 was asked and answered for all of the pause. That means nothing where another port of it may have been the reason:
  * a queue of a few packets, one that nobody joined and that stood there at a report, a paused port; nor where 6:1 was
- * seen pausing because it was full, or an answer has no counters of the pause's time.
+ * seen pausing because it was full, or an answer has no counters of the pause's time, or comes so late that its oldest
+ * epoch began after that.
  */
 static void
 test_silence_beside_a_reason(void **state)
 {
-	enum { NOTHING, SHALLOW, FEW, STANDING, PAUSED, FULL, QUIET, REASONS };
+	enum { NOTHING, SHALLOW, FEW, STANDING, PAUSED, FULL, QUIET, LATE, REASONS };
 
 	for (int reason = NOTHING; reason < REASONS; reason++) {
 		struct rec_poll poll = {
@@ -310,23 +311,24 @@ test_silence_beside_a_reason(void **state)
 							     : reason == FEW   ? 2
 									       : 0);
 		struct rec_port_row now = records_port_row(2, LAST, LAST, 0, 0, 0);
+		const uint64_t polled_ps = reason == LATE ? 80 * MS - 20 * PS_PER_US : 79 * MS;
 		struct records r;
 		struct verdict *v;
 
 		fabric(&r, 40 * MS);
 		((struct rec_run *)(r.data + sizeof(struct rec_stream)))->epochs_kept = 80;
-		RECORDS_PUT(&r, poll, REC_POLL, SW2, 79 * MS);
+		RECORDS_PUT(&r, poll, REC_POLL, SW2, polled_ps);
 		answer.hdr.event = now.hdr.event = poll.hdr.event;
 		answer.ingress_xoff_bytes = now.ingress_xoff_bytes = 90000;
 		answer.pausing = reason == FULL;
 		answer.ingress_bytes = reason == FULL ? 60000 : 0;
-		RECORDS_PUT(&r, answer, REC_PORT_ROW, SW6, 79 * MS);
+		RECORDS_PUT(&r, answer, REC_PORT_ROW, SW6, polled_ps);
 		other.pause_ps = reason == PAUSED ? MS : 0;
 		records_put_port(&r, SW6, other);
 		now.queue_packets = reason == STANDING ? 100 : 0;
 		now.state_only = reason == QUIET;
 		now.from_ps = reason == QUIET ? 40 * MS : now.from_ps;
-		RECORDS_PUT(&r, now, REC_PORT_ROW, SW6, 79 * MS);
+		RECORDS_PUT(&r, now, REC_PORT_ROW, SW6, polled_ps + (reason == LATE ? 30 * PS_PER_US : 0));
 		v = case_conclude(&r, REC_END_COMPLETE);
 		if ((case_find(v, FINDING_PFC_STORM, "6:1", NULL) != NULL) != (reason <= SHALLOW))
 			fail_msg("reason %d: %s", reason, case_reason(v));
