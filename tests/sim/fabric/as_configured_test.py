@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""SONiC's model acts as it is configured: thresholds, hysteresis, headroom, limits of queues, marks, the watchdog's times. Counters and
+watermarks are held against what follows from rates and delays: a PAUSE or RESUME acts after D."""
+import math
+import sqlite3
+
+import records
+from harness import check, dpswitch, scenario_file
+
+FRAME, POOL = 1106, 2_000_000
+RATE, SLOW = 12.5, 3.125  # B/ns
+D = 2 * (1000 + 600)      # ns: of the cable and of a receiver, there and back; a frame that is on the wire beside
+WINDOW = 1600             # ns: D in one direction, in which no switch acts on another
+OFF = 'host = { cc = "none"; window = "none"; };\n'
+
+
+def incast(senders, switch, receiver="25Gbps", flow="", limit="2ms", more=OFF):
+    names = [f"a{i}" for i in range(senders)]
+    flows = ", ".join(f'{{ src = "{name}"; dst = "r"; sport = {20001 + i}; bytes = "20MB"; {flow} }}' for i, name in enumerate(names))
+    return scenario_file(f"""topology = {{ kind = "explicit"; hosts = [ "r", {", ".join(f'"{name}"' for name in names)} ]; switches = [ "s" ];
+  rate = "100Gbps"; delay = "1us"; links = ( "r s {receiver}", {", ".join(f'"{name} s"' for name in names)} ); }};
+flows = ( {flows} );
+switch = {{ ecn = {{ enabled = false; scales = false; }}; {switch} }};
+limits = {{ virtual_time = "{limit}"; }};
+{more}""")
+
+
+def pools(profile, mode="dynamic", xoff=0, others="", queues=""):
+    return f"""buffer_pool = ( {{ name = "i"; type = "ingress"; size = {POOL}; mode = "{mode}"; xoff = {xoff}; }}{others} );
+  buffer_profile = ( {{ name = "p"; pool = "i"; xoff = 100000; {profile} }}{queues} ); buffer_pg = ( "3 p" );"""
+
+
+def rows(run, query):
+    with sqlite3.connect(run.dir / "run.sqlite") as opened:
+        return opened.execute(query).fetchall()
+
+
+def thresholds():
+    """Each of n groups has alpha of what is free: alpha x pool / (1 + n x alpha), beside its reserve."""
+    for th, n, reserve in (-3, 1, 20000), (-3, 4, 0), (0, 1, 0), (0, 2, 20000), (2, 4, 0):
+        run = dpswitch(incast(n, pools(f"size = {reserve}; dynamic_th = {th}; xon_offset = 5000;")))
+        groups = rows(run, "SELECT shared_watermark_bytes, headroom_watermark_bytes FROM priority_groups WHERE shared_watermark_bytes > 0")
+        limit = 2**th * POOL / (1 + n * 2**th) + reserve
+        check(len(groups) == n and all(limit - FRAME < shared < 1.03 * limit for shared, _ in groups), f"dynamic_th {th}, {n} groups", (limit, groups))
+        check(all(room <= D * RATE + 2 * FRAME for _, room in groups) and not any(run.run["drops"].values()), "headroom has what D brings", groups)
+        if n == 1:
+            queue, = rows(run, "SELECT max(watermark_bytes) FROM queue_counters")[0]
+            check(queue == sum(groups[0]) and D * (RATE - SLOW) < groups[0][1], "the queue holds what the group does", (queue, groups))
+
+
+def hysteresis():
+    """From XOFF to XOFF: D to be held, then down to the RESUME, then D until it acts, and up again."""
+    for xon, offset, down in (0, 5000, 5000), (0, 50000, 50000), (0, 199000, 199000), (150000, 199000, 50000):
+        run = dpswitch(incast(1, pools(f"static_th = 200000; xon = {xon}; xon_offset = {offset};", mode="static"), limit="5ms"))
+        frames, = rows(run, "SELECT sum(tx_pause) FROM pfc_counters JOIN ports USING (port) WHERE name = 's:2'")[0]
+        period = D * RATE / SLOW + down / SLOW + D + (down + D * SLOW) / (RATE - SLOW)
+        expected = 2 * (5e6 - 200000 / (RATE - SLOW)) / period
+        check(0.95 * expected < frames < 1.02 * expected, f"xon {xon}, xon_offset {offset}: PAUSE and RESUME frames", (expected, frames))
+
+
+def shared_headroom():
+    """No loss where it has room for all groups; else losses, and no more in it than its size and what a window brings."""
+    for size, lossless in (4 * (int(D * RATE) + 2 * FRAME), True), (int(D * RATE), False):
+        run = dpswitch(incast(4, pools("dynamic_th = -2; xon_offset = 5000;", xoff=size), limit="1ms"))
+        most, = rows(run, "SELECT headroom_watermark_bytes FROM buffer_pools WHERE name = 'i'")[0]
+        check((run.run["drops"]["no_buffer"] == 0) == lossless, f"shared headroom of {size} B", run.run["drops"])
+        check(0.5 * size < most <= size + 4 * WINDOW * RATE, "and its watermark", (size, most))
+
+
+def lossy_queues():
+    """Limits of queues in an egress pool, and the share that WRED marks at a queue that its limit holds where it is."""
+    for th, n in (-2, 1), (0, 1):
+        queue = pools("dynamic_th = -2;", others=f', {{ name = "e"; type = "egress"; size = {POOL}; }}',
+                      queues=f', {{ name = "q"; pool = "e"; size = 5000; dynamic_th = {th}; }}') + ' buffer_queue = ( "1 q" );'
+        run = dpswitch(incast(3, queue, receiver="", flow="prio = 1;", limit="1ms", more=OFF.replace("window", 'nak = false; timeout = "200us"; window')))
+        level, = rows(run, "SELECT avg(bytes) FROM queue_series JOIN ports USING (port) WHERE name = 's:1' AND class = 1 AND time_ns > 500000")[0]
+        limit = 5000 + 2**th * POOL / (1 + n * 2**th)
+        check(0.95 * limit < level < limit + 3 * WINDOW * RATE, f"an egress queue's dynamic_th {th}", (limit, level))
+    for limit, pmax in (200_000, 0.4), (300_000, 1.0), (400_000, 0.05):
+        sent, marked = 0, 0
+        for sign, time in (-1, "1ms"), (1, "3ms"):  # without the time in which it fills
+            wred = f"lossy_queue = {limit}; wred = ( {{ class = 1; kmin = 100000; kmax = 500000; pmax = {pmax}; }} );"
+            run = dpswitch(incast(3, wred, receiver="", flow="prio = 1;", limit=time,
+                                  more=OFF.replace("window", 'nak = false; timeout = "100us"; retry_count = 255; timeout_doublings = 0; window')))
+            packets = rows(run, "SELECT packets, ecn_marked_packets FROM queue_counters JOIN ports USING (port) WHERE name = 's:1' AND class = 1")[0]
+            sent, marked = sent + sign * packets[0], marked + sign * packets[1]
+        share = pmax * (limit - FRAME / 2 - 100_000) / 400_000
+        check(abs(marked / sent - share) < 4 * math.sqrt(share * (1 - share) / sent) + 0.02 * share, f"WRED at {limit} B, pmax {pmax}", (share, marked / sent))
+
+
+def asymmetric():
+    """A port with it obeys PAUSE of a lossy class, for as long as its peer sends it."""
+    for on in "false", "true":
+        run = dpswitch(incast(1, f'pfc = {{ asymmetric = {on}; }}; lossy_queue = "8MB";', receiver="", flow="prio = 5;", limit="1ms", more=OFF +
+                              'faults = ( { kind = "pfc-storm"; port = "r:1"; priority = 5; start = "20us"; duration = "300us"; } );'))
+        held, = rows(run, "SELECT sum(rx_pause_duration_ns) FROM pfc_counters JOIN ports USING (port) WHERE name = 's:1'")[0]
+        check(held == (300_000 if on == "true" else 0), f"asymmetric PFC {on}: a lossy class is held", held)
+
+
+def watchdogs():
+    """Nothing waits when a storm is detected: it is one, and what is sent then is lost with action drop alone."""
+    for action in "drop", "forward", "alert":
+        storm = 'faults = ( { kind = "pfc-storm"; port = "r:1"; start = "100us"; duration = "1ms"; } );'
+        watchdog = f'watchdog = {{ enabled = true; detection_time = "300us"; restoration_time = "200us"; action = "{action}"; }};'
+        run = dpswitch(incast(1, watchdog, receiver="", flow='start = "500us";', limit="2ms", more=OFF + storm))
+        found = [(record.time_ps / 1e6, row) for record, row in records.of(records.read(run.dir / "records.bin"), records.WATCHDOG)]
+        restored = 1100 + (0 if action == "alert" else 200)
+        check([row.event for _, row in found] == [0, 1], f"{action}: detected and restored", found)
+        check(all(at + 1.6 <= time <= at + 1.61 + WINDOW / 1000 for at, (time, _) in zip((400, restored), found)), "at their times", found)
+        count = rows(run, "SELECT action, detected, restored, stormed, dropped_packets FROM pfc_watchdog JOIN ports USING (port) WHERE name = 's:1'")
+        lost = run.run["drops"]["watchdog"]
+        check(count == [(action, 1, 1, 0, lost)] and (lost > 0) == (action == "drop") and found[1][1].packets == lost, "which its counters have", (count, lost))
+
+
+thresholds()
+hysteresis()
+shared_headroom()
+lossy_queues()
+asymmetric()
+watchdogs()
