@@ -582,6 +582,11 @@ connect_all(struct fabric *f)
 			      "%s: no port is up and has a neighbor: DEVICE_NEIGHBOR and admin_status \"up\" "
 			      "would be right",
 			      f->switches[0].path);
+	if (ret == 0 && !named && f->nswitches > 1)
+		ret = err_set(f->err, -EINVAL,
+			      "%s: no file has a DEVICE_NEIGHBOR, and nothing connects %s and %s: DEVICE_NEIGHBOR with the "
+			      "ports between them, or one file, would be right",
+			      f->switches[0].path, f->switches[0].name, f->switches[1].name);
 	free(used);
 	return ret;
 }

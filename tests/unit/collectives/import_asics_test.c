@@ -62,10 +62,30 @@ a_device_has_several_asics(void **state)
 	has(err.text, "hostname, '-' and asic_name together: 1 to 31 letters");
 }
 
+/* Ports without neighbors lead to hosts: of several switches nothing would connect those. */
+static void
+nothing_connects_several_switches(void **state)
+{
+	const char *texts[] = { ASIC("d", "asic0", ASIC_PORT("E0", "", "") ", " ASIC_PORT("E4", "", ""), ""),
+				ASIC("d", "asic1", ASIC_PORT("E0", "", "") ", " ASIC_PORT("E4", "", ""), "") };
+	struct err err = { 0 };
+	char *text;
+
+	(void)state;
+	assert_null(run_many(texts, 2, &err));
+	has(err.text, "nothing connects d-asic0 and d-asic1: DEVICE_NEIGHBOR with the ports between them, or one file");
+	err = (struct err){ 0 };
+	text = run_many(texts, 1, &err);
+	if (text == NULL)
+		fail_msg("%s", err.text);
+	free(text);
+}
+
 UNIT_TEST(import_asics)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_device_has_several_asics),
+		cmocka_unit_test(nothing_connects_several_switches),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
