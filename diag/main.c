@@ -345,7 +345,6 @@ accept_stream(const char *address, struct err *err)
 	sigset_t before;
 	int fd = source_accept(address, &before, err);
 
-	interrupt_catch(NULL);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	return fd;
 }
@@ -382,7 +381,7 @@ analyze(struct options *options)
 
 	if (fd < 0) {
 		log_refusal("%s", err.text);
-		return EXIT_USAGE;
+		return fd == -EINTR ? EXIT_INTERRUPTED : EXIT_USAGE;
 	}
 	evidence_init(&ev);
 	rc = read_stream(options, fd, &ev, &err);

@@ -97,14 +97,17 @@ listen_tcp(const char *address, const char *colon, struct err *err)
 	return rc;
 }
 
-/* A client connects, or a signal ends the program. */
-static void
+/* @return whether a client has connected; else a signal has ended the wait */
+static bool
 wait_for_peer(int listener, const sigset_t *before)
 {
 	struct pollfd fd = { .fd = listener, .events = POLLIN };
 
-	while (ppoll(&fd, 1, NULL, before) < 0 && errno == EINTR)
-		continue;
+	interrupt_catch(NULL);
+	while (ppoll(&fd, 1, NULL, before) < 0)
+		if (errno != EINTR || interrupt_asked())
+			return errno != EINTR;
+	return true;
 }
 
 int
@@ -119,10 +122,13 @@ source_accept(const char *address, sigset_t *before, struct err *err)
 		return listener;
 	if (colon == NULL)
 		listener = own.fd;
-	wait_for_peer(listener, before);
-	fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC); /* which does not wait */
-	if (fd < 0)
-		fd = err_set(err, -errno, "%s: accept: %s", address, strerror(errno));
+	if (!wait_for_peer(listener, before)) {
+		fd = err_set(err, -EINTR, "%s: interrupted before a run connected", address);
+	} else {
+		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC); /* which does not wait */
+		if (fd < 0)
+			fd = err_set(err, -errno, "%s: accept: %s", address, strerror(errno));
+	}
 	if (colon == NULL)
 		unix_listener_close(&own);
 	else

@@ -66,10 +66,10 @@ int source_open_file(const char *path, struct err *err);
 const void *source_map(const char *path, size_t *size_bytes, struct err *err);
 
 /*
- * Waits for one connection, then stops listening. Signals of common/interrupt.h end the program while it waits; they
+ * Waits for one connection, then stops listening. Signals of common/interrupt.h, which it catches, end the wait; they
  * are held back when it returns, so that none of them is lost on a stream that has begun.
  * @param address  "HOST:PORT" (TCP), else the path of a unix socket, which is made and removed again
  * @param before  set to the signals that were held back before
- * @return file descriptor of the connection, or negative errno with err
+ * @return file descriptor of the connection, or negative errno with err: -EINTR, a signal ended the wait
  */
 int source_accept(const char *address, sigset_t *before, struct err *err);

@@ -77,9 +77,8 @@ def owned(name, of):
     time.sleep(0.3) # all names of a folder
     third.send_signal(signal.SIGTERM)
     _, stderr = third.communicate(timeout=60)
-    check(third.returncode in (0, 3, INTERRUPTED, -signal.SIGTERM), f"{name}: it ends", (third.returncode, stderr))
-    if third.returncode != -signal.SIGTERM:
-        check(not list(folder.iterdir()), f"{name}: nothing is left", list(folder.iterdir()))
+    check(third.returncode in (0, 3, INTERRUPTED), f"{name}: it ends in order", (third.returncode, stderr))
+    check(not list(folder.iterdir()), f"{name}: nothing is left", list(folder.iterdir()))
 
 
 owned("controller", controller)

@@ -516,7 +516,7 @@ connect_soon(void *arg)
 
 	for (int i = 0; peer->interrupted != NULL && i < 20; i++) {
 		poll(NULL, 0, 1);
-		pthread_kill(*peer->interrupted, SIGUSR1);
+		pthread_kill(*peer->interrupted, SIGUSR2);
 	}
 	for (peer->fd = -1; peer->fd < 0 && !atomic_load(&peer->stop); poll(NULL, 0, 1)) {
 		if (peer->path != NULL) {
@@ -708,7 +708,7 @@ interrupt_and_write(void *arg)
 
 	for (int i = 0; i < 20; i++) {
 		poll(NULL, 0, 1);
-		pthread_kill(*late->peer.interrupted, SIGUSR1);
+		pthread_kill(*late->peer.interrupted, SIGUSR2);
 	}
 	assert_int_equal(write(late->to, late->records->data, late->records->used_bytes), late->records->used_bytes);
 	close(late->to);
@@ -731,7 +731,7 @@ test_interrupted(void **state)
 	int fds[2], fd;
 
 	(void)state;
-	sigaction(SIGUSR1, &quiet, NULL);
+	sigaction(SIGUSR2, &quiet, NULL);
 	snprintf(path, sizeof(path), "/tmp/rocelab-stream-%d.sock", (int)getpid());
 	peer.path = path;
 	assert_int_equal(pthread_create(&peer.thread, NULL, connect_soon, &peer), 0);
