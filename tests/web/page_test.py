@@ -478,6 +478,8 @@ def shows_flows(browser):
     whole = generated["all"]["slowdown"][-1]
     check(f"{whole['p99']:.2f}" in tile(browser, "Slowdown") and "no time lost" not in text and not tile(browser, "Against"),
           "the tiles are of slowdown", tile(browser, "Slowdown"))
+    check("of the collective" not in text and "score of all flows" in tile(browser, "Top contributor"),
+          "nothing is said of a collective that there is not", tile(browser, "Top contributor"))
     check(len(browser.all("#flows tbody tr")) == sum(b["flows"] > 0 for b in generated["all"]["slowdown"]), "every size has its row")
     check("burst" in browser.text("#flows") and "mice" in browser.text("#flows"), "generators have their names")
     check(len(browser.all("#slowest tbody tr")) == len(generated["slowest"]) > 0, "the slowest flows are listed")

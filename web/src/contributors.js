@@ -41,13 +41,16 @@ export function drawContributors(root, store) {
   section(
       root, "contributors", "Contributors",
       el("p", {class: "legend"},
-         "Flows that are not of the collective, by their effect on the critical path: the packet-waits that each caused ",
-         "to its steps (Eq. 1 and 2), weighted by the time each step lost (Eq. 3)."),
+         model.generated ?
+             "Flows by their effect on slow flows: the packet-waits that each caused in those (Eq. 1 and 2), " :
+             "Flows that are not of the collective, by their effect on the critical path: the packet-waits that each caused " +
+                 "to its steps (Eq. 1 and 2), ",
+         `weighted by the time each ${model.generated ? "flow" : "step"} lost (Eq. 3).`),
       el("div", {class: "scroll"},
          el("table", {class: "contributors"},
             el("thead", null,
                el("tr", null,
-                  ...["flow", "score", "share", "and to which steps of the critical path"].map(
+                  ...["flow", "score", "share", `and to which ${model.generated ? "slow flows" : "steps of the critical path"}`].map(
                       (name, i) => el("th", {scope: "col", class: i === 1 || i === 2 ? "number" : false}, name)))),
             body)),
       model.contributors.length > FIRST && more);

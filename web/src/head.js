@@ -102,7 +102,8 @@ function causes(model) {
         `${
             percent(
                 all > 0 ? top.score / all : 0,
-                1)} of the score of flows that are not of the collective, by the paper\u2019s rating`,
+                1)} of the score of ${
+            model.generated ? "all flows" : "flows that are not of the collective"}, by the paper\u2019s rating`,
         "bad", {kind: "flow", index: top.flow_at}));
   facts.push(fact(
       "Evidence complete", o.completeness === null ? "not known" : percent(o.completeness, 1),

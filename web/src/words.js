@@ -58,11 +58,12 @@ export const portTip =
 
 export function flowLines(model, flow) {
   const f = model.flows[flow], contributor = model.contributors.find((c) => c.flow_at === flow), lines = [];
-  lines.push(f.collective ? "of the collective" : "not of the collective");
+  if (!model.generated)
+    lines.push(f.collective ? "of the collective" : "not of the collective");
   if (f.path.length > 0)
     lines.push(`by ${f.path.map((port) => model.ports[port].name).join(", ")}`);
   if (contributor)
-    lines.push(`score ${score(contributor.score)} of what others did to the critical path`);
+    lines.push(`score ${score(contributor.score)} of what others did to ${model.generated ? "slow flows" : "the critical path"}`);
   return lines;
 }
 
