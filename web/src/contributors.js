@@ -4,6 +4,7 @@ import {el, parted, section} from "./dom.js";
 import {percent, score} from "./format.js";
 import {stepName} from "./model.js";
 import {stands} from "./store.js";
+import {contributorWords} from "./words.js";
 
 const FIRST = 20, SHARES = 8;
 
@@ -29,7 +30,7 @@ export function drawContributors(root, store) {
   const {model} = store, all = model.contributors.reduce((sum, c) => sum + c.score, 0);
   if (model.contributors.length === 0)
     return;
-  const body = el("tbody"), top = model.contributors[0].score;
+  const body = el("tbody"), top = model.contributors[0].score, words = contributorWords(model);
   const more = el("button", {type: "button", class: "more"}, `Show all ${model.contributors.length}`);
   const fill = (list) => body.append(...list.flatMap((c) => rowsOf(model, c, all, top)));
   fill(model.contributors.slice(0, FIRST));
@@ -41,16 +42,13 @@ export function drawContributors(root, store) {
   section(
       root, "contributors", "Contributors",
       el("p", {class: "legend"},
-         model.generated ?
-             "Flows by their effect on slow flows: the packet-waits that each caused in those (Eq. 1 and 2), " :
-             "Flows that are not of the collective, by their effect on the critical path: the packet-waits that each caused " +
-                 "to its steps (Eq. 1 and 2), ",
-         `weighted by the time each ${model.generated ? "flow" : "step"} lost (Eq. 3).`),
+         `Scores of ${words.flows}: the packet-waits that each caused to ${words.slowed} (Eq. 1 and 2), `,
+         `weighted by the time each ${words.victim} lost (Eq. 3).`),
       el("div", {class: "scroll"},
          el("table", {class: "contributors"},
             el("thead", null,
                el("tr", null,
-                  ...["flow", "score", "share", `and to which ${model.generated ? "slow flows" : "steps of the critical path"}`].map(
+                  ...["flow", "score", "share", `and to which ${words.slowed}`].map(
                       (name, i) => el("th", {scope: "col", class: i === 1 || i === 2 ? "number" : false}, name)))),
             body)),
       model.contributors.length > FIRST && more);

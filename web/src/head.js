@@ -6,6 +6,7 @@ import {bytes, change, count, many, percent, readable} from "./format.js";
 import {leadOf} from "./lead.js";
 import {largest, SLOW_SHARE} from "./model.js";
 import {stands} from "./store.js";
+import {contributorWords} from "./words.js";
 
 function fact(name, value, note, mood, stand) {
   const shown = stand ?
@@ -89,7 +90,7 @@ function times(model) {
 
 function causes(model) {
   const root = model.findings[model.run.first], top = model.contributors[0], o = model.overhead, facts = [];
-  const all = model.contributors.reduce((sum, c) => sum + c.score, 0);
+  const all = model.contributors.reduce((sum, c) => sum + c.score, 0), words = contributorWords(model);
   if (root)
     facts.push(fact("Root cause at", root.root, root.title, "bad", {kind: "finding", index: model.run.first}));
   else
@@ -99,12 +100,8 @@ function causes(model) {
   if (top)
     facts.push(fact(
         "Top contributor", model.flows[top.flow_at].short,
-        `${
-            percent(
-                all > 0 ? top.score / all : 0,
-                1)} of the score of ${
-            model.generated ? "all flows" : "flows that are not of the collective"}, by the paper\u2019s rating`,
-        "bad", {kind: "flow", index: top.flow_at}));
+        `${percent(all > 0 ? top.score / all : 0, 1)} of the score of ${words.flows}, by the paper\u2019s rating`, "bad",
+        {kind: "flow", index: top.flow_at}));
   facts.push(fact(
       "Evidence complete", o.completeness === null ? "not known" : percent(o.completeness, 1),
       `${many(o.records, "record")}, ${bytes(o.row_bytes)} of telemetry`, model.evidence.missing && "bad"));

@@ -56,6 +56,19 @@ export const portTip =
     (model,
      port) => [`${portName(model, port)}, ${rate(model.ports[port].rate_bps)}`, ...portLines(model, port)].join("\n");
 
+/* Of contributors: what a run of flows has where others have a collective. */
+const OF_FLOWS = {
+  flows: "all flows",
+  slowed: "slow flows",
+  victim: "flow"
+};
+const OF_COLLECTIVE = {
+  flows: "flows that are not of the collective",
+  slowed: "steps of the critical path",
+  victim: "step",
+};
+export const contributorWords = (model) => model.generated ? OF_FLOWS : OF_COLLECTIVE;
+
 export function flowLines(model, flow) {
   const f = model.flows[flow], contributor = model.contributors.find((c) => c.flow_at === flow), lines = [];
   if (!model.generated)
@@ -63,7 +76,7 @@ export function flowLines(model, flow) {
   if (f.path.length > 0)
     lines.push(`by ${f.path.map((port) => model.ports[port].name).join(", ")}`);
   if (contributor)
-    lines.push(`score ${score(contributor.score)} of what others did to ${model.generated ? "slow flows" : "the critical path"}`);
+    lines.push(`score ${score(contributor.score)} of what others did to ${contributorWords(model).slowed}`);
   return lines;
 }
 
