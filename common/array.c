@@ -63,6 +63,22 @@ slab_alloc(const struct slab_row *rows, size_t nrows)
 	return block;
 }
 
+uint32_t
+array_from(const void *array, size_t elem_bytes, size_t member_at, uint32_t first, uint32_t end, uint64_t least)
+{
+	while (first < end) {
+		uint32_t middle = first + (end - first) / 2;
+		uint64_t member;
+
+		memcpy(&member, (const char *)array + middle * elem_bytes + member_at, sizeof(member));
+		if (member < least)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	return first;
+}
+
 void
 array_forget(void *array, size_t from, size_t to, size_t elem_bytes)
 {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "common/log.h"
@@ -59,6 +60,21 @@ size_t slab_bytes(const struct slab_row *rows, size_t nrows);
  * @return the block, the caller's to free(); NULL: no memory, and the pointers are NULL
  */
 void *slab_alloc(const struct slab_row *rows, size_t nrows);
+
+/*
+ * Finds by halves in elements that are in the order of a member, a uint64_t.
+ * @param member_at   offset of the member
+ * @param first, end  the elements looked at
+ * @return the first whose member is least or more; end: none is
+ */
+uint32_t array_from(const void *array, size_t elem_bytes, size_t member_at, uint32_t first, uint32_t end, uint64_t least);
+
+/* The same by the member's name. */
+#define ARRAY_FROM(array, member, first, end, least)                                                                       \
+	array_from((array), sizeof(*(array)), offsetof(__typeof__(*(array)), member), (first), (end), (least))
+/* @return the first whose member is more than most; end: none is */
+#define ARRAY_AFTER(array, member, first, end, most)                                                                       \
+	((most) == UINT64_MAX ? (end) : ARRAY_FROM(array, member, first, end, (most) + 1))
 
 /*
  * Elements of a large array will not be read again: their memory is given back to the kernel, as far as it is whole pages;

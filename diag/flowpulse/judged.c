@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "common/array.h"
 #include "common/minmax.h"
 #include "common/tag.h"
 #include "common/units.h"
@@ -110,23 +111,6 @@ undelivered_of(const struct paths *paths, const struct resent *resent, const str
 	return bytes + (bytes / config->payload_bytes + 1) * (config->frame_bytes - config->payload_bytes);
 }
 
-/* @return the first volume at this time or later: they are in order of time */
-static uint32_t
-first_volume_at(const struct flowpulse *own, uint64_t time_ps)
-{
-	uint32_t lo = 0, hi = own->nvolumes;
-
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (own->volumes[mid].hdr.time_ps < time_ps)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
 /*
  * The share that is missing of all ports together. A packet that a link loses is sent again until it arrives, so a loss
  * moves volume between the ports of a leaf. In a pod it may move to another switch of the second tier.
@@ -138,7 +122,7 @@ less_of(const struct flowpulse *own, const struct paths *paths, const struct rec
 
 	if (paths_is_of_pods(paths, alarm->hdr.node))
 		return 0;
-	for (uint32_t i = first_volume_at(own, alarm->hdr.time_ps);
+	for (uint32_t i = ARRAY_FROM(own->volumes, hdr.time_ps, 0, own->nvolumes, alarm->hdr.time_ps);
 	     i < own->nvolumes && own->volumes[i].hdr.time_ps == alarm->hdr.time_ps; i++) {
 		const struct rec_volume *volume = &own->volumes[i];
 
@@ -215,7 +199,8 @@ was_judged_before(const struct flowpulse *own, const struct resent *resent, cons
 {
 	uint64_t began_ps = resent_began_ps(resent, alarm), now_ps = alarm->hdr.time_ps;
 
-	for (uint32_t i = first_volume_at(own, began_ps); i < own->nvolumes && own->volumes[i].hdr.time_ps < now_ps; i++)
+	for (uint32_t i = ARRAY_FROM(own->volumes, hdr.time_ps, 0, own->nvolumes, began_ps);
+	     i < own->nvolumes && own->volumes[i].hdr.time_ps < now_ps; i++)
 		if (is_of_iteration(alarm, own->volumes[i].hdr.node, own->volumes[i].iteration))
 			return true;
 	for (uint32_t i = 0; i < own->nflaws && own->flaws[i].hdr.time_ps < now_ps; i++)

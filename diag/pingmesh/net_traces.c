@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "diag/pingmesh/net.h"
 #include "diag/run/fill.h"
 
@@ -169,35 +170,19 @@ net_list_traces(struct net *net, const struct ev_vec *records, struct err *err)
 														 : -ENOMEM;
 }
 
-/* @return the first of a tuple's traces that was sent after a time; the end of them: none was */
-static uint32_t
-first_after(const struct net *net, const struct net_tuple *of, bool back, uint64_t time_ps)
-{
-	uint32_t low = of->first[back], high = low + of->count[back];
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (net->traces[middle].sent_ps <= time_ps)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 uint32_t
 net_trace_at(const struct net *net, uint32_t tuple, bool back, uint64_t time_ps)
 {
 	const struct net_tuple *of = &net->tuples[tuple];
-	uint32_t after = first_after(net, of, back, time_ps), best = RUN_NONE;
+	uint32_t first = of->first[back], end = first + of->count[back], best = RUN_NONE;
+	uint32_t after = ARRAY_AFTER(net->traces, sent_ps, first, end, time_ps);
 
-	if (of->count[back] != 0)
-		best = net->traces[after > of->first[back] ? after - 1 : after].valid;
+	if (first != end)
+		best = net->traces[after > first ? after - 1 : after].valid;
 	if (best != RUN_NONE)
 		return best;
 	/* None is whole: the newest before of the longest. */
-	for (uint32_t i = of->first[back]; i < of->first[back] + of->count[back]; i++) {
+	for (uint32_t i = first; i < end; i++) {
 		const struct net_trace *trace = &net->traces[i], *so_far = best != RUN_NONE ? &net->traces[best] : NULL;
 
 		if (so_far == NULL || (trace->sent_ps <= time_ps && trace->count >= so_far->count))
@@ -211,15 +196,14 @@ net_paths_at(const struct net *net, uint32_t tuple, bool back, uint64_t time_ps,
 {
 	const struct net_tuple *of = &net->tuples[tuple];
 	uint64_t period_ps = net->config.period_ps, recent_ps = time_ps > period_ps ? time_ps - period_ps : 0;
-	uint32_t count = 1, first;
+	uint32_t count = 1, first = of->first[back], end = first + of->count[back];
 
 	paths[0] = net_trace_at(net, tuple, back, time_ps);
 	if (paths[0] == RUN_NONE)
 		return 0;
 	if (net_is_sprayed(net))
 		return 1; /* any of them, and the traced one is drawn as its own was */
-	first = recent_ps != 0 ? first_after(net, of, back, recent_ps - 1) : of->first[back];
-	for (uint32_t i = first; i < of->first[back] + of->count[back] && count < NET_PATHS; i++) {
+	for (uint32_t i = ARRAY_FROM(net->traces, sent_ps, first, end, recent_ps); i < end && count < NET_PATHS; i++) {
 		const struct net_trace *trace = &net->traces[i];
 		bool is_known = !trace->whole;
 

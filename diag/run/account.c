@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/array.h"
 #include "common/record/kinds.h"
 #include "common/wire/record.h"
 #include "diag/collect/evidence.h"
@@ -94,17 +95,9 @@ losses_fini(struct losses *losses)
 static double
 spread_before(const struct losses *losses, uint64_t time_ps)
 {
-	uint32_t lo = 0, hi = losses->nspread;
+	uint32_t lo = ARRAY_AFTER(losses->spread, at_ps, 0, losses->nspread, time_ps);
 	const struct loss *at;
 
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (losses->spread[mid].at_ps <= time_ps)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	if (lo == 0)
 		return 0;
 	at = &losses->spread[lo - 1];
@@ -115,17 +108,9 @@ spread_before(const struct losses *losses, uint64_t time_ps)
 static uint64_t
 points_before(const struct losses *losses, uint64_t time_ps, bool with)
 {
-	uint32_t lo = 0, hi = losses->npoints;
+	uint32_t lo = with ? ARRAY_AFTER(losses->points, time_ps, 0, losses->npoints, time_ps)
+			   : ARRAY_FROM(losses->points, time_ps, 0, losses->npoints, time_ps);
 
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-		uint64_t at_ps = losses->points[mid].time_ps;
-
-		if (at_ps < time_ps || (with && at_ps == time_ps))
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return lo > 0 ? losses->points[lo - 1].bytes : 0;
 }
 
@@ -225,23 +210,11 @@ fill_overhead(struct run_overhead *over, const struct evidence *ev)
 static uint64_t
 sent_within(const struct evidence *ev, const uint64_t *sums, uint64_t from_ps, uint64_t to_ps)
 {
-	uint32_t bound[2];
+	const struct ev_sent *sent = ev->sent.data;
+	uint32_t first = ARRAY_FROM(sent, time_ps, 0, ev->sent.count, from_ps);
+	uint32_t end = ARRAY_AFTER(sent, time_ps, 0, ev->sent.count, to_ps);
 
-	for (int end = 0; end < 2; end++) { /* first stamp not before from, first stamp after to */
-		uint32_t lo = 0, hi = ev->sent.count;
-
-		while (lo < hi) {
-			uint32_t mid = lo + (hi - lo) / 2;
-			uint64_t at_ps = EV_AT(ev->sent, struct ev_sent, mid)->time_ps;
-
-			if (end == 0 ? at_ps < from_ps : at_ps <= to_ps)
-				lo = mid + 1;
-			else
-				hi = mid;
-		}
-		bound[end] = lo;
-	}
-	return bound[1] > bound[0] ? sums[bound[1]] - sums[bound[0]] : 0;
+	return end > first ? sums[end] - sums[first] : 0;
 }
 
 static int

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/minmax.h"
 #include "diag/run/fill.h"
 
@@ -81,31 +82,15 @@ overlap_ps(uint64_t from_ps, uint64_t to_ps, uint64_t a_ps, uint64_t b_ps)
 	return end_ps > begin_ps ? end_ps - begin_ps : 0;
 }
 
-/* The first of a source's records that ends after a time. */
-static uint32_t
-first_after(const struct run *run, const struct run_lateness *source, uint64_t time_ps)
-{
-	uint32_t lo = source->first, hi = source->first + source->count;
-
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (run->late_records[mid].to_ps <= time_ps)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
 /* @param back  a record's lateness may have been before its time, by as much */
 static struct run_machine
 sum_up(const struct run *run, const struct run_lateness *source, bool back, uint64_t from_ps, uint64_t to_ps)
 {
 	struct run_machine sum = { 0, 0 };
 	uint64_t measured_ps = 0, last_ps = to_ps + (back ? source->most_ps : 0);
+	uint32_t first = source->first, end = first + source->count;
 
-	for (uint32_t i = first_after(run, source, from_ps); i < source->first + source->count; i++) {
+	for (uint32_t i = ARRAY_AFTER(run->late_records, to_ps, first, end, from_ps); i < end; i++) {
 		const struct rec_lateness *rec = &run->late_records[i];
 		uint64_t begin_ps = rec->from_ps - (back ? min_u64(rec->late_ps, rec->from_ps) : 0);
 

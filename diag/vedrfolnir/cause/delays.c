@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "common/array.h"
 #include "common/minmax.h"
 #include "diag/vedrfolnir/cause/cause.h"
 #include "diag/vedrfolnir/provenance/window.h"
@@ -454,19 +455,12 @@ is_cleared(const struct delay_links *links, uint32_t port, uint32_t step, double
 {
 	const struct run_step *delayed = &links->in->steps[step];
 	uint64_t took_ps = delayed->end_ps - delayed->start_ps, until_ps = delayed->start_ps, in_time_ps = 0;
-	uint32_t lo = links->first[port], hi = links->first[port + 1];
+	uint32_t end = links->first[port + 1];
 	uint64_t longest_ps = links->longest_ps[port];
 	uint64_t from_ps = delayed->start_ps > longest_ps ? delayed->start_ps - longest_ps : 0;
+	uint32_t lo = ARRAY_FROM(links->crossings, start_ps, links->first[port], end, from_ps);
 
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (links->crossings[mid].start_ps < from_ps)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	for (; lo < links->first[port + 1] && links->crossings[lo].start_ps < delayed->end_ps; lo++) {
+	for (; lo < end && links->crossings[lo].start_ps < delayed->end_ps; lo++) {
 		const struct run_step *s = &links->in->steps[links->crossings[lo].step];
 
 		if (s == delayed || !was_in_time(s, delayed, extra_ps))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "diag/vedrfolnir/cause/drops.h"
 
+#include "common/array.h"
 #include "common/minmax.h"
 #include "common/pkt.h"
 #include "common/record/kinds.h"
@@ -380,17 +381,9 @@ rec_at(const struct evidence *ev, uint32_t i)
 static uint32_t
 first_from(const struct evidence *ev, uint64_t from_ps)
 {
-	uint32_t lo = 0, hi = ev->passages.count;
+	const struct rec_passage *records = ev->passages.data;
 
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (rec_at(ev, mid)->hdr.time_ps < from_ps)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return ARRAY_FROM(records, hdr.time_ps, 0, ev->passages.count, from_ps);
 }
 
 /* The last reading of the same link up to a moment, of one flow or any (EV_NONE). @return EV_NONE: there was none */

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "common/array.h"
 #include "common/minmax.h"
 #include "common/wire/record_paths.h"
 
@@ -109,28 +110,12 @@ traced_destroy(struct traced *t)
 	free(t);
 }
 
-/* The first reply about a flow after a time. */
-static uint32_t
-first_after(const struct traced *t, uint32_t flow, uint64_t time_ps)
-{
-	uint32_t lo = t->first[flow], hi = t->first[flow + 1];
-
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (t->replies[mid].time_ps <= time_ps)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
 /* The replies of the latest round of a flow that had begun at a time; of its first, if none had. */
 static struct ev_range
 round_at(const struct traced *t, uint32_t flow, uint64_t time_ps)
 {
-	uint32_t first = t->first[flow], end = t->first[flow + 1], after = first_after(t, flow, time_ps);
+	uint32_t first = t->first[flow], end = t->first[flow + 1];
+	uint32_t after = ARRAY_AFTER(t->replies, time_ps, first, end, time_ps);
 	struct ev_range round;
 
 	round.first = round.end = after > first ? after - 1 : first;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Arrays in one block: apart, aligned, zero, and none of them where one does not fit. */
+/* Arrays in one block: apart, aligned, zero, and none of them where one does not fit. Search in an array in order. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -79,12 +79,40 @@ without_memory_no_pointer_is_left(void **state)
 	assert_null(arrays.words);
 }
 
+struct stamped {
+	uint32_t at;
+	uint64_t time_ps;
+};
+
+/* Equal ones, the ends of time, parts of an array and an empty one. */
+static void
+an_array_in_order_is_found_by_halves(void **state)
+{
+	static const struct stamped rows[] = { { 0, 5 }, { 1, 5 }, { 2, 7 }, { 3, 9 }, { 4, UINT64_MAX } };
+	static const struct {
+		uint32_t first, end;
+		uint64_t time_ps;
+		uint32_t from, after;
+	} cases[] = { { 0, 5, 0, 0, 0 },          { 0, 5, 5, 0, 2 }, { 0, 5, 6, 2, 2 }, { 0, 5, 9, 3, 4 },
+		      { 0, 5, UINT64_MAX, 4, 5 }, { 1, 3, 5, 1, 2 }, { 1, 3, 8, 3, 3 }, { 2, 2, 0, 2, 2 } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		uint32_t first = cases[i].first, end = cases[i].end;
+
+		assert_int_equal(ARRAY_FROM(rows, time_ps, first, end, cases[i].time_ps), cases[i].from);
+		assert_int_equal(ARRAY_AFTER(rows, time_ps, first, end, cases[i].time_ps), cases[i].after);
+	}
+	assert_int_equal(ARRAY_FROM((const struct stamped *)NULL, time_ps, 0, 0, 3), 0);
+}
+
 UNIT_TEST(slab)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(arrays_are_apart_aligned_and_zero),
 		cmocka_unit_test(its_size_is_the_sum),
 		cmocka_unit_test(without_memory_no_pointer_is_left),
+		cmocka_unit_test(an_array_in_order_is_found_by_halves),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
