@@ -152,7 +152,6 @@ parse(int key, char *arg, struct argp_state *state)
 	case 'd':
 		if (options->run.ndiagnosers <= PLUGIN_PROGRAMS) /* one too many is reported where they are started */
 			options->run.diagnosers[options->run.ndiagnosers++] = arg;
-		options->run.partitions.diagnosers = options->run.ndiagnosers;
 		return 0;
 	case 'H':
 		options->run.hosts = arg;

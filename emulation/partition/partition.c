@@ -209,13 +209,14 @@ read_options(const struct partition_options *options, char *list, const char *ad
 }
 
 int
-partition_rendezvous(struct partitions *partitions, const struct partition_options *options, struct err *err)
+partition_rendezvous(struct partitions *partitions, const struct partition_options *options, uint32_t diagnosers,
+		     struct err *err)
 {
 	struct partition_hello hello = {
 		.version = PARTITION_VERSION,
 		.partition = partitions->which,
 		.partitions = partitions->count,
-		.diagnosers = options->diagnosers,
+		.diagnosers = diagnosers,
 		.layout = digest_layout(),
 		.division = digest_text((const char *)partitions->partition_of,
 					partitions->scenario->topo->nnodes * sizeof(*partitions->partition_of)),
@@ -409,7 +410,7 @@ partition_start(struct partitions *partitions, uint64_t *zero_ns, struct err *er
 				      : start_all(partitions, deadline_ns, zero_ns, err);
 }
 
-/* How far this partition may advance. */
+/* How far this partition may advance, with kernel hosts. */
 
 #define LOOKAHEAD_WINDOWS 4
 #define LOOKAHEAD_LEAST_PS (200 * PS_PER_US)
@@ -454,7 +455,7 @@ goal_of(const struct partitions *partitions, uint64_t earliest_ps, uint64_t star
 	uint64_t goal_ps = max_u64(earliest_ps, min_u64(start_ps, boundary_next_ps(&partitions->boundary)));
 	uint64_t now_ps = run_ps(pacer, now_ns), frame_ps = max_u64(earliest_ps, max_u64(partitions->promised_ps, now_ps));
 
-	if (pacer->pending == NULL || now_ns < pacer->zero_ns || frame_ps >= goal_ps || !pacer->pending(pacer->ctx))
+	if (now_ns < pacer->zero_ns || frame_ps >= goal_ps || !pacer->pending(pacer->ctx))
 		return goal_ps;
 	return frame_ps;
 }
@@ -469,7 +470,7 @@ promise(struct partitions *partitions, uint64_t goal_ps, uint64_t horizon_ps, ui
 	const struct pacer *pacer = &partitions->emulation->pacer;
 	uint64_t leaves_ps = min_u64(goal_ps, horizon_ps), ahead_ps = lookahead_ps(partitions);
 
-	if (pacer->pending != NULL && run_ps(pacer, now_ns) + ahead_ps < leaves_ps) {
+	if (run_ps(pacer, now_ns) + ahead_ps < leaves_ps) {
 		leaves_ps = run_ps(pacer, now_ns) + ahead_ps;
 		if (leaves_ps < partitions->promised_ps + ahead_ps / 2)
 			leaves_ps = partitions->promised_ps; /* a little more is not worth a message */
@@ -517,7 +518,7 @@ partition_pace(void *ctx, uint64_t earliest_ps, uint64_t start_ps)
 {
 	struct partitions *partitions = ctx;
 	struct pacer *pacer = &partitions->emulation->pacer;
-	uint64_t goal_ps, horizon_ps, now_ns, until_ns, nap_ns, slept_ns;
+	uint64_t goal_ps, horizon_ps, now_ns, until_ns, slept_ns;
 	bool blocked = false;
 
 	if (partitions->partition.windows)
@@ -544,8 +545,7 @@ partition_pace(void *ctx, uint64_t earliest_ps, uint64_t start_ps)
 		}
 		if (pacer->busy)
 			continue;
-		nap_ns = pacer->pending != NULL ? PACER_NAP_NS : PARTITION_ALIVE_NS / 2;
-		partition_sleep(partitions, min_u64(until_ns, now_ns + nap_ns));
+		partition_sleep(partitions, min_u64(until_ns, now_ns + PACER_NAP_NS));
 		slept_ns = clock_now_ns() - now_ns;
 		pacer->slept_ns += slept_ns;
 		partitions->waits_ns += blocked ? slept_ns : 0;

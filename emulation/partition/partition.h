@@ -24,7 +24,6 @@ struct transport;
 
 struct partition_options {
 	uint32_t which, count;
-	uint32_t diagnosers;               /* plugin programs of the run: the first partition starts them */
 	const char *addresses;             /* of all, with commas between them */
 	const char *token;                 /* file whose first line it is; NULL: none */
 	bool processes;                    /* of an MPI job instead (partition_join_job()) */
@@ -57,8 +56,13 @@ bool partition_has_lost(const struct partitions *partitions);
 /* For emulation_create(). */
 const struct partition *partition_here(const struct partitions *partitions);
 
-/* Finds the others. @return 0, or negative errno with err set: -EINVAL, -ETIMEDOUT, -EINTR */
-int partition_rendezvous(struct partitions *partitions, const struct partition_options *options, struct err *err);
+/*
+ * Finds the others.
+ * @param diagnosers  plugin programs of the run, which the first partition starts
+ * @return 0, or negative errno with err set: -EINVAL, -ETIMEDOUT, -EINTR
+ */
+int partition_rendezvous(struct partitions *partitions, const struct partition_options *options, uint32_t diagnosers,
+			 struct err *err);
 /*
  * @return the checker of the other partitions' records, which needs the run's header records; NULL: none are sent
  *         here

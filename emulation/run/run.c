@@ -659,7 +659,7 @@ attach_hosts_of(const struct run_options *options, struct scenario *scenario, st
 	if (*attach == NULL)
 		return EXIT_USAGE;
 	if (partitions != NULL)
-		ret = partition_rendezvous(partitions, &options->partitions, err);
+		ret = partition_rendezvous(partitions, &options->partitions, options->ndiagnosers, err);
 	if (ret == 0)
 		ret = attach_prepare(*attach, options->lcores, partition, !options->quiet, err);
 	if (ret == 0)
@@ -865,7 +865,7 @@ prepare(struct running *r, const struct prediction *prediction, struct err *err)
 		return EXIT_USAGE;
 	ret = 0;
 	if (r->partitions != NULL && r->attach == NULL)
-		ret = partition_rendezvous(r->partitions, &r->options->partitions, err);
+		ret = partition_rendezvous(r->partitions, &r->options->partitions, r->options->ndiagnosers, err);
 	if (ret < 0)
 		return ret == -EINVAL ? EXIT_USAGE : EXIT_NOT_BEGUN;
 	lcore_unpin(); /* files have threads that write them */
