@@ -15,6 +15,7 @@
 #include "common/units.h"
 #include "common/wire/roce.h"
 #include "dpswitch/pipeline/switch.h"
+#include "emulation/probing.h"
 #include "scenario/scenario.h"
 #include "topo/build.h"
 #include "topo/circle.h"
@@ -919,7 +920,7 @@ check_faults(struct preflight *c)
 static int (*const checks[])(struct preflight *c) = {
 	preflight_ecn, preflight_headroom, check_buffer,  preflight_pools,        check_timer,
 	check_classes, check_ports,        check_circles, check_oversubscription, check_watchdog,
-	check_faults,  preflight_watchdog, check_cnps,    check_window,
+	check_faults,  preflight_watchdog, check_cnps,    check_window,           probing_preflight,
 };
 
 /* @param switches  of all_switches(); may be NULL */

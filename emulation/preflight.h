@@ -17,7 +17,7 @@ struct detection_config;
 
 struct preflight_finding {
 	const char *check; /* "ecn-behind-pfc" */
-	bool inert;        /* something that is configured cannot act in this run: its start warns of it */
+	bool inert;        /* a run's start warns of it: what is configured cannot act, or breaks what it watches */
 	bool unmarked;     /* and so no packet will be marked, or because no port has more than it sends */
 	char text[640];
 	char remedy[16384];    /* options of the command line, for all places if they fit; "": none */

@@ -2,12 +2,14 @@
 #include "emulation/probing.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/log.h"
 #include "common/wire/record.h"
 #include "emulation/emulation.h"
+#include "emulation/preflight.h"
 #include "operator/controller/controller.h"
 #include "rxe-hosts/device/embedded/embedded.h"
 #include "rxe-hosts/probe/agent.h"
@@ -248,6 +250,33 @@ stream_head(const void *state, struct exporter *exporter)
 	};
 
 	exporter_header(exporter, &rec, REC_PINGMESH, sizeof(rec));
+}
+
+int
+probing_preflight(struct preflight *c)
+{
+	const struct scenario *sc = c->sc;
+	const struct topo_port *port;
+	struct preflight_finding *f;
+	double factor = sc->pingmesh.time_factor, share;
+	uint32_t rnic;
+	char name[40];
+
+	if (!sc->pingmesh.enabled)
+		return 0;
+	share = pinglist_link_share(&sc->pinglists, sc->topo, sc->pingmesh.service, &rnic);
+	if (share <= PINGLIST_MOST_SHARE)
+		return 0;
+	port = topo_port_of(sc->topo, sc->rnics.rnics[rnic].host, sc->rnics.rnics[rnic].nic);
+	f = preflight_add(
+		c, "probes-heavy", true,
+		"R-Pingmesh's probes take %.0f %% of the link of %s, %.3g Gbps: with pingmesh.time_factor = %g, %.0f "
+		"times as many a second as in the paper. They slow down, or stop, what they watch",
+		100 * share, topo_port_name(sc->topo, (uint32_t)(port - sc->topo->ports), name),
+		(double)port->rate_bps / 1e9, factor, 1 / factor);
+	f->unmarked = false;
+	preflight_remedy(f, "--set pingmesh.time_factor=%g", ceil(factor * share / PINGLIST_MOST_SHARE * 1e4) / 1e4);
+	return 0;
 }
 
 const struct run_service service_pingmesh = {

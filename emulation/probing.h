@@ -5,6 +5,7 @@
 #include "emulation/service.h"
 
 struct controller;
+struct preflight;
 struct probe_agent;
 
 extern const struct run_service service_pingmesh;
@@ -19,6 +20,9 @@ int probing_start_agent(struct emulation *emulation, uint32_t node, struct probe
 struct probe_agent *probing_agent(const struct emulation *emulation, uint32_t node);
 /* NULL: R-Pingmesh is off. */
 struct controller *probing_controller(const struct emulation *emulation);
+
+/* A check of preflight: probes that take much of a link. */
+int probing_preflight(struct preflight *c);
 
 /* struct fault_env.load_cpu, .cpu_overloaded */
 void probing_load(void *run, uint32_t node, uint64_t load_ps);

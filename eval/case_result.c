@@ -12,12 +12,11 @@
 #include "common/array.h"
 #include "common/input_file.h"
 #include "common/record/kinds.h"
+#include "common/wire/probe.h"
 #include "emulation/outputs/outputs.h"
 #include "eval/eval.h"
 #include "eval/store.h"
 #include "twin/rerun/job.h"
-
-#define PROBE_BYTES 142 /* of link time: a probe, and each of its two ACKs (docs/pingmesh-agents.md) */
 
 int64_t
 telemetry_bytes(const json_t *verdict, uint64_t kinds)
@@ -56,7 +55,7 @@ probe_bytes(const json_t *verdict)
 {
 	const json_t *own = json_object_get(verdict, "pingmesh");
 
-	return 3 * PROBE_BYTES *
+	return PROBE_DATAGRAMS * PROBE_LINK_BYTES *
 	       (number(json_object_get(own, "cluster"), "rpingmesh.probe_total") +
 		number(json_object_get(own, "service"), "rpingmesh.probe_total"));
 }

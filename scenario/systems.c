@@ -2,11 +2,13 @@
 #include "scenario/systems.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/array.h"
+#include "common/minmax.h"
 #include "common/units.h"
 #include "common/wire/record.h"
 #include "common/wire/volume.h"
@@ -206,21 +208,45 @@ horizon_ps(const struct scenario *scenario)
 	return end_ps;
 }
 
+/* @param ppm  set to the least factor that is of use, and at which probes leave enough of every RNIC's link */
+static int
+pingmesh_least(const struct scenario *scenario, uint64_t *ppm, struct err *err)
+{
+	struct rnic_map map;
+	struct pinglists lists = { .map = &map,
+				   .times = pingmesh_times(PINGMESH_PPM),
+				   .rxe = scenario->nexternal != 0,
+				   .rails = scenario->pingmesh.rails };
+	uint32_t rnic;
+	double share;
+
+	if (rnic_map_init(&map, scenario->topo, scenario->routes, PINGLIST_COVERED, err) < 0)
+		return -ENOMEM;
+	share = pinglist_link_share(&lists, scenario->topo, scenario->pingmesh.service, &rnic);
+	*ppm = max_u64(scenario->nexternal != 0 ? PINGMESH_LEAST_REAL_PPM : PINGMESH_LEAST_PPM,
+		       (uint64_t)ceil(share / PINGLIST_MOST_SHARE * PINGMESH_PPM));
+	rnic_map_fini(&map);
+	return 0;
+}
+
 /* Agents have time for some periods of analysis. */
 static int
 system_prepare_pingmesh(const struct scenario *scenario, struct system_sets *sets, struct err *err)
 {
 	uint64_t period_ps = pingmesh_times(PINGMESH_PPM).period_ps, horizon = horizon_ps(scenario);
 	uint64_t ppm = horizon / (PINGMESH_PERIODS * (period_ps / PINGMESH_PPM));
-	uint64_t least = scenario->nexternal != 0 ? PINGMESH_LEAST_REAL_PPM : PINGMESH_LEAST_PPM;
-	int ret = 0;
+	uint64_t least;
+	int ret;
 
 	if (scenario->pingmesh.enabled) /* its times are configured */
 		return 0;
+	ret = pingmesh_least(scenario, &least, err);
+	if (ret < 0)
+		return ret;
 	if (pingmesh_factor_ppm(&scenario->pingmesh) != PINGMESH_PPM) { /* not the default, which effective.cfg has too */
 		ppm = pingmesh_factor_ppm(&scenario->pingmesh);
 	} else {
-		ppm = ppm < least ? least : ppm > PINGMESH_PPM ? PINGMESH_PPM : ppm;
+		ppm = max_u64(least, min_u64(ppm, PINGMESH_PPM));
 		ret = system_set(sets, err, "pingmesh.time_factor=%llu.%06llu", (unsigned long long)(ppm / PINGMESH_PPM),
 				 (unsigned long long)(ppm % PINGMESH_PPM));
 	}

@@ -34,7 +34,9 @@ enum rec_probe_result { REC_PROBE_RESULTS(ENUM_VALUE) };
 
 #define PROBE_MAGIC 0x524d4750U /* "RPGM" */
 #define PROBE_VERSION 1
-#define PROBE_TRACES 100 /* packets of traceroutes that an RNIC sends between two uploads, evenly spaced */
+#define PROBE_DATAGRAMS 3    /* the probe and both ACKs */
+#define PROBE_LINK_BYTES 142 /* one of them on a link over IPv4, with preamble and gap (docs/pingmesh-agents.md) */
+#define PROBE_TRACES 100     /* packets of traceroutes that an RNIC sends between two uploads, evenly spaced */
 
 enum probe_part {
 	PROBE_PROBE = 1,

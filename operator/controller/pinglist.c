@@ -486,6 +486,37 @@ far_entry(const struct pinglists *lists, uint16_t kind, uint32_t rnic, uint32_t 
 					.interval_ps = lists->times.inter_tor_ps };
 }
 
+double
+pinglist_load_bps(const struct pinglists *lists, uint32_t rnic, bool service)
+{
+	uint32_t mesh = pinglist_mesh_count(lists, rnic), beyond = pinglist_count(lists, rnic) - mesh;
+	double per_ps = beyond / (double)lists->times.inter_tor_ps;
+
+	if (mesh != 0)
+		per_ps += 1 / (double)lists->times.tor_mesh_ps;
+	if (service)
+		per_ps += 1 / (double)lists->times.service_ps;
+	return per_ps * PS_PER_S * PROBE_DATAGRAMS * PROBE_LINK_BYTES * 8;
+}
+
+double
+pinglist_link_share(const struct pinglists *lists, const struct topo *topo, bool service, uint32_t *rnic)
+{
+	double most = 0;
+
+	for (uint32_t r = 0; r < lists->map->nrnics; r++) {
+		const struct rnic *at = &lists->map->rnics[r];
+		double share =
+			pinglist_load_bps(lists, r, service) / (double)topo_port_of(topo, at->host, at->nic)->rate_bps;
+
+		if (share > most) {
+			most = share;
+			*rnic = r;
+		}
+	}
+	return most;
+}
+
 struct pinglist_entry
 pinglist_at(const struct pinglists *lists, uint32_t rnic, uint32_t i, uint64_t time_ps)
 {

@@ -156,5 +156,21 @@ struct pinglists {
 uint32_t pinglist_count(const struct pinglists *lists, uint32_t rnic);
 /* @return of them those of the ToR-mesh */
 uint32_t pinglist_mesh_count(const struct pinglists *lists, uint32_t rnic);
+/*
+ * The rate of an RNIC's own probes with both ACKs of each. As others probe the RNIC likewise, each direction of its link
+ * carries about this rate.
+ * @param service  it traces the service of a connection, too
+ * @return bits per second on the link, with preambles and gaps
+ */
+double pinglist_load_bps(const struct pinglists *lists, uint32_t rnic, bool service);
+
+#define PINGLIST_MOST_SHARE 0.1 /* of a link: with more, the diagnosis would slow down what it watches */
+
+/*
+ * The largest share of an RNIC's link that its probes take.
+ * @param rnic  set to the RNIC, where there is one
+ * @return 1: all of it
+ */
+double pinglist_link_share(const struct pinglists *lists, const struct topo *topo, bool service, uint32_t *rnic);
 /* @param i  below pinglist_count() @param time_ps  since the protocol began */
 struct pinglist_entry pinglist_at(const struct pinglists *lists, uint32_t rnic, uint32_t i, uint64_t time_ps);

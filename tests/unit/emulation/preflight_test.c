@@ -267,6 +267,24 @@ faults_that_change_nothing(void **state)
 	expect(rates, "--set 'faults.[1].start=\"1ms\"' --set 'faults.[0].duration=\"0us\"'", "fault-replaced", false, "");
 }
 
+static void
+probes_leave_most_of_a_link(void **state)
+{
+	static const char text[] = "topology = { kind = \"leaf-spine\"; leaves = 2; spines = 2; hosts_per_leaf = 2; rate = "
+				   "\"%s\"; delay = \"50us\"; };\n"
+				   "pingmesh = { enabled = true; time_factor = %s; };\n"
+				   "flows = ( { src = \"h0\"; dst = \"h2\"; sport = 50000; bytes = \"1MB\"; } );\n";
+	char slow[512], fast[512];
+	struct found found;
+
+	(void)state;
+	snprintf(slow, sizeof(slow), text, "200Mbps", "0.002");
+	expect(slow, "", "probes-heavy", true, "% of the link of h0:1, 0.2 Gbps");
+	snprintf(fast, sizeof(fast), text, "100Gbps", "0.002");
+	look(fast, "", &found);
+	assert_null(of(&found, "probes-heavy"));
+}
+
 /* Without flows that meet, what others would find: as many ingresses as a switch has. */
 static void
 ecn_of_ports_that_nothing_fills(void **state)
@@ -861,6 +879,7 @@ UNIT_TEST(preflight)
 		cmocka_unit_test(a_watchdog_too_fast),
 		cmocka_unit_test(thresholds_beyond_the_chip),
 		cmocka_unit_test(faults_that_change_nothing),
+		cmocka_unit_test(probes_leave_most_of_a_link),
 		cmocka_unit_test(ecn_of_other_classes),
 		cmocka_unit_test(pools_of_a_lossy_class),
 		cmocka_unit_test(remedies_of_what_limits),

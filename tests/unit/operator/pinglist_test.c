@@ -185,6 +185,26 @@ check_lists(const struct net *net, uint64_t time_ps)
 	}
 }
 
+/* A probe and its ACKs for each entry's interval, and for each probe of service tracing. */
+static void
+load_is_that_of_all_entries(void **state)
+{
+	struct net net;
+
+	(void)state;
+	net_init(&net, LEAF_SPINE);
+	for (uint32_t r = 0; r < net.map.nrnics; r++) {
+		double expected_bps = 0, service_bps = 100 * 3 * 142 * 8; /* every 10 ms */
+
+		for (uint32_t i = 0; i < pinglist_count(&net.lists, r); i++)
+			expected_bps += 3 * 142 * 8 * 1e12 / (double)pinglist_at(&net.lists, r, i, 0).interval_ps;
+		assert_true(fabs(pinglist_load_bps(&net.lists, r, false) - expected_bps) < 1e-6 * expected_bps);
+		assert_true(fabs(pinglist_load_bps(&net.lists, r, true) - expected_bps - service_bps) <
+			    1e-6 * expected_bps);
+	}
+	net_fini(&net);
+}
+
 /* The same lists, by ports that the first few hundred QPs of soft-RoCE have. */
 static void
 ports_of_soft_roce_cost_few_qps(void **state)
@@ -385,6 +405,7 @@ UNIT_TEST(pinglist)
 		cmocka_unit_test(misses_are_those_of_the_recurrence),
 		cmocka_unit_test(tuples_are_the_fewest_that_cover),
 		cmocka_unit_test(monte_carlo_covers_as_often_as_promised),
+		cmocka_unit_test(load_is_that_of_all_entries),
 		cmocka_unit_test(ports_of_soft_roce_cost_few_qps),
 		cmocka_unit_test(every_tor_has_as_many_tuples_as_eq_1),
 		cmocka_unit_test(links_above_tors_are_covered),
