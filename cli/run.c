@@ -288,11 +288,7 @@ check_parts(const struct run_options *run, const struct systems_plan *plan)
 {
 	bool job = run->processes > 1 || mpi_job_has_this();
 
-	if (plan->count != 0 && run->partitions != 0)
-		log_error(
-			"--partitions cannot be used with several diagnosers: systems are compared in virtual time, or on "
-			"an undivided fabric");
-	else if ((plan->count != 0 || plan->nprograms != 0) && mpi_job_has_this())
+	if ((plan->count != 0 || plan->nprograms != 0) && mpi_job_has_this())
 		log_error("mpirun cannot start a run with several diagnosers, or with a plugin: start it as rocelab run "
 			  "SCENARIO --processes N");
 	else if (run->partitions != 0 && job)
@@ -320,6 +316,7 @@ run_in(const struct run_dir *dir, struct run_options *run, struct systems_plan *
 
 	if (check_parts(run, plan) < 0)
 		return EXIT_USAGE;
+	plan->partitions = one.partitions;
 	plan->processes = one.processes;
 	for (uint32_t i = 0; i < plan->nprograms; i++)
 		if (child_add(&run->base, "--diagnoser", &run->err) < 0 ||

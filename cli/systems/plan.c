@@ -243,7 +243,9 @@ run_one(struct systems_plan *plan, size_t index, const struct child_args *pass, 
 	const struct systems_run *run = &plan->runs[index];
 	struct child_args args = *pass;
 	struct scenario_options options;
-	struct one_run one = { .options = &options, .pass = &args, .processes = plan->processes };
+	struct one_run one = {
+		.options = &options, .pass = &args, .partitions = plan->partitions, .processes = plan->processes
+	};
 	struct launch_status status;
 	struct verdict_counts counts;
 	struct scenario *scenario;

@@ -45,8 +45,9 @@ struct systems_plan {
 	uint32_t nprograms;
 	struct systems_run runs[SYSTEMS_MAX + 2];
 	size_t nruns;
-	uint32_t quiet;     /* the run without diagnosers; SYSTEMS_NONE: no two runs have the same packets */
-	uint32_t processes; /* over which each run is divided; 0: it is not. Of the caller */
+	uint32_t quiet;      /* the run without diagnosers; SYSTEMS_NONE: no two runs have the same packets */
+	uint32_t partitions; /* of each run, in real time; 0: it is not divided. Set by the caller */
+	uint32_t processes;  /* of each run, in virtual time; 0: it is not divided. Set by the caller */
 };
 
 /* Plugin diagnosers beside those that the scenario lists. */

@@ -128,6 +128,20 @@ def plugins():
           "a plugin that one partition alone knows of: refused", (first.stderr, second.stderr))
 
 
+def side_by_side():
+    """Each run that systems need is divided, and R-Pingmesh's probes leave room for the job on links that are slow."""
+    systems = []
+    for divided in ((), ("--partitions", "2")):
+        run = rocelab(scenario_file(CROSSED + FAULTS), *divided, "--diagnosers", "vedrfolnir,pingmesh,hawkeye-minr")
+        probed = Run(run.dir / "systems" / "pingmesh")
+        check(probed.run["end_reason"] == "complete", "side by side: the job ends beside probes", probed.run["end_reason"])
+        if divided:
+            check({run.run["partition"]["of"], probed.run["partition"]["of"]} == {2}, "side by side: both runs are divided")
+        systems.append([(row["name"], [(finding["type"], finding["root"], finding["explained_ns"]) for finding in row["findings"]])
+                        for row in run.json("comparison.json")["systems"] if row["name"] != "pingmesh"])
+    check(systems[0] == systems[1] and len(systems[0]) == 2, "side by side: the findings are equal", systems)
+
+
 def switches_alone():
     """A partition without hosts continues for those of others."""
     for name, partitions in (("spines first", f"{ABOVE}, {BELOW}"), ("spines last", f"{BELOW}, {ABOVE}")):
@@ -402,6 +416,7 @@ def main():
     led_astray()
     exact()
     plugins()
+    side_by_side()
     switches_alone()
     contents()
     over_tcp()
