@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "common/minmax.h"
+#include "common/pkt.h"
 #include "common/record/kinds.h"
 #include "common/wire/detection.h"
 #include "common/wire/record.h"
@@ -289,7 +290,7 @@ may_have_reason(const struct evidence *ev, const struct prov_graph *graph, uint3
 /*
  * A polling packet that crosses a paused port makes the switch behind it report every queue that the ingress feeds, as
  * far back as it knows. Its reports before the pause are no evidence about it, nor those after the epochs in which it
- * decided to send it, which is a link's delay before the pause.
+ * decided to send it, which is a link's delay before the pause. One on the path of the ACKs asks for its own egress alone.
  */
 static bool
 pfc_silence_means(const struct evidence *ev, const struct prov_graph *graph, const struct prov_port *paused, double fill)
@@ -308,7 +309,7 @@ pfc_silence_means(const struct evidence *ev, const struct prov_graph *graph, con
 		const struct rec_poll *poll = EV_AT(ev->polls, struct rec_poll, ev->poll_by_port[i]);
 		uint64_t arrived_ps = poll->hdr.time_ps + delay_ps, from_ps;
 
-		if (!poll->out_paused || !window_has(step, poll->hdr.time_ps) ||
+		if (!poll->out_paused || (poll->flags & POLL_BACK) != 0 || !window_has(step, poll->hdr.time_ps) ||
 		    !has_replied(ev, step, port->peer, poll, arrived_ps))
 			continue;
 		from_ps = reports_from_ps(ev, port, graph->prio, poll);

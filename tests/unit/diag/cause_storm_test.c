@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "common/array.h"
+#include "common/pkt.h"
 #include "common/wire/detection.h"
 #include "common/wire/record.h"
 #include "diag/vedrfolnir/cause/cause.h"
@@ -294,17 +295,15 @@ test_silence_behind_a_long_link(void **state)
  * 6 was asked and answered for all of the pause. That means nothing where another port of it may have been the reason:
  * a queue of a few packets, one that nobody joined and that stood there at a report, a paused port; nor where 6:1 was
  * seen pausing because it was full, or an answer has no counters of the pause's time, or comes so late that its oldest
- * epoch began after that.
+ * epoch began after that; nor where the polling packet was on the path of ACKs, and traced no pauses.
  */
 static void
 test_silence_beside_a_reason(void **state)
 {
-	enum { NOTHING, SHALLOW, FEW, STANDING, PAUSED, FULL, QUIET, LATE, REASONS };
+	enum { NOTHING, SHALLOW, FEW, STANDING, PAUSED, FULL, QUIET, LATE, ACKS, REASONS };
 
 	for (int reason = NOTHING; reason < REASONS; reason++) {
-		struct rec_poll poll = {
-			.hdr.event = 9, .victim = F17, .in_port = 1, .out_port = 2, .flags = 3, .out_paused = 1
-		};
+		struct rec_poll poll = { .hdr.event = 9, .victim = F17, .in_port = 1, .out_port = 2, .out_paused = 1 };
 		struct rec_port_row answer = records_port_row(0, LAST, LAST, 0, 0, 0);
 		struct rec_port_row other = records_port_row(2, 10, 20, 5, 5,
 							     reason == SHALLOW ? 1
@@ -315,6 +314,7 @@ test_silence_beside_a_reason(void **state)
 		struct records r;
 		struct verdict *v;
 
+		poll.flags = reason == ACKS ? POLL_VICTIM | POLL_BACK : POLL_BOTH;
 		fabric(&r, 40 * MS);
 		((struct rec_run *)(r.data + sizeof(struct rec_stream)))->epochs_kept = 80;
 		RECORDS_PUT(&r, poll, REC_POLL, SW2, polled_ps);
