@@ -347,6 +347,35 @@ flows_of_one_nic_are_held_together(void **state)
 	verdict_destroy(v);
 }
 
+/* Two messages of one flow at a time are one flow on the link, until the later one ends. */
+static void
+messages_of_a_flow_are_one(void **state)
+{
+	const struct flowtracer_collision *c;
+	struct records r;
+	struct verdict *v;
+
+	(void)state;
+	put_network(&r, 1);
+	records_collective(&r, 2, 2);
+	records_schedule(&r, 0, 1, HOST(0), HOST(2), REC_NONE, ALONE_PS);
+	records_schedule(&r, 0, 2, HOST(0), HOST(2), REC_NONE, ALONE_PS);
+	records_schedule(&r, 1, 1, HOST(1), HOST(3), REC_NONE, ALONE_PS);
+	records_schedule(&r, 1, 2, HOST(1), HOST(3), REC_NONE, ALONE_PS);
+	put_path(&r, 0, 2, 0);
+	put_path(&r, 1, 3, 0);
+	records_step(&r, 1, HOST(0), REC_NONE, 0, 2 * ALONE_PS);
+	records_step(&r, 2, HOST(0), REC_NONE, 0, 3 * ALONE_PS);
+	records_step(&r, 1, HOST(1), REC_NONE, 2 * ALONE_PS, 3 * ALONE_PS);
+	v = diagnose(&r, 2, 2, 3 * ALONE_PS);
+	assert_int_equal(own_of(v)->ncollisions, 1);
+	c = &own_of(v)->collisions[0];
+	assert_string_equal(v->run.ports[c->port].name, "l0:3");
+	assert_int_equal(c->most, 2);
+	assert_int_equal(c->nflows, 2);
+	verdict_destroy(v);
+}
+
 /* Eq. 1 by layer, over the links that flows could have taken. */
 static void
 layers_have_their_imbalance(void **state)
@@ -650,6 +679,7 @@ UNIT_TEST(flowtracer)
 		cmocka_unit_test(a_link_that_routes_no_longer_use),
 		cmocka_unit_test(memory_is_needed),
 		cmocka_unit_test(flows_of_one_nic_are_held_together),
+		cmocka_unit_test(messages_of_a_flow_are_one),
 		cmocka_unit_test(layers_have_their_imbalance),
 		cmocka_unit_test(without_a_choice_nothing_collides),
 		cmocka_unit_test(flows_without_tuple_collide_too),
