@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/array.h"
+#include "common/minmax.h"
 
 /* State while one rank's steps are divided into chains: by step, from 1, and what becomes of the rank. */
 struct cut {
@@ -116,7 +117,7 @@ compare_lanes(const void *a, const void *b, void *cut_arg)
 		return x->peer < y->peer ? -1 : 1;
 	if (x->channel != y->channel)
 		return x->channel < y->channel ? -1 : 1;
-	return s < t ? -1 : s > t;
+	return ORDER(s, t);
 }
 
 static void

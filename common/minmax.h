@@ -22,12 +22,8 @@ sum_u64(uint64_t a, uint64_t b)
 	return a <= UINT64_MAX - b ? a + b : UINT64_MAX;
 }
 
-/* For qsort(): @return less than 0, 0 or more, as a is less than, equal to or more than b */
-static inline int
-order_u64(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
-}
+/* For qsort(), and numbers of any one type: less than 0, 0 or more, as a is less than, equal to or more than b. */
+#define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
 
 static inline uint32_t
 min_u32(uint32_t a, uint32_t b)

@@ -20,7 +20,7 @@ by_bytes(const void *a, const void *b)
 {
 	const struct slowdown_flow *x = a, *y = b;
 
-	return x->bytes < y->bytes ? -1 : x->bytes > y->bytes;
+	return ORDER(x->bytes, y->bytes);
 }
 
 static int
@@ -28,7 +28,7 @@ by_value(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
-	return x < y ? -1 : x > y;
+	return ORDER(x, y);
 }
 
 /* The smallest value that percent % of all do not exceed. */

@@ -41,7 +41,7 @@ job_of(const struct run *run, const struct finding *finding)
 static int
 cmp_u32(uint32_t a, uint32_t b)
 {
-	return a < b ? -1 : a > b;
+	return ORDER(a, b);
 }
 
 /* 0: of the same type, at the same place */

@@ -58,7 +58,7 @@ cmp_pair(const void *pa, const void *pb, void *of)
 		return a->src_node < b->src_node ? -1 : 1;
 	if (a->dst_node != b->dst_node)
 		return a->dst_node < b->dst_node ? -1 : 1;
-	return i < j ? -1 : i > j;
+	return ORDER(i, j);
 }
 
 static bool

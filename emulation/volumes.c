@@ -11,6 +11,7 @@
 #include "common/clock.h"
 #include "common/hash.h"
 #include "common/input_file.h"
+#include "common/minmax.h"
 #include "common/run_files.h"
 #include "common/units.h"
 #include "common/wire/record.h"
@@ -157,7 +158,7 @@ by_round(const void *pa, const void *pb)
 
 	if (a->round != b->round)
 		return a->round < b->round ? -1 : 1;
-	return a->line < b->line ? -1 : a->line > b->line;
+	return ORDER(a->line, b->line);
 }
 
 /* Does every iteration have the same number of rows? @return 0, -EINVAL with err set, -ENOMEM */
@@ -359,7 +360,7 @@ by_cell(const void *a, const void *b)
 
 	if (x->port != y->port)
 		return x->port < y->port ? -1 : 1;
-	return x->sender < y->sender ? -1 : x->sender > y->sender;
+	return ORDER(x->sender, y->sender);
 }
 
 /* Several iterations of one port and sender are one, their mean. */

@@ -17,6 +17,7 @@
 #include "common/hash.h"
 #include "common/input_file.h"
 #include "common/log.h"
+#include "common/minmax.h"
 #include "common/outfile.h"
 #include "common/printable.h"
 #include "common/prng.h"
@@ -454,7 +455,7 @@ counterfactual_fini(struct counterfactual *study)
 static int
 order(double x, double y)
 {
-	return x < y ? -1 : x > y;
+	return ORDER(x, y);
 }
 
 double

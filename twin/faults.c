@@ -530,7 +530,7 @@ by_value(const void *pa, const void *pb)
 {
 	double a = *(const double *)pa, b = *(const double *)pb;
 
-	return a < b ? -1 : a > b;
+	return ORDER(a, b);
 }
 
 /* A delay that most steps have is one of all: the median. */

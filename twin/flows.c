@@ -60,7 +60,7 @@ by_time(const void *pa, const void *pb)
 {
 	uint64_t a = *(const uint64_t *)pa, b = *(const uint64_t *)pb;
 
-	return a < b ? -1 : a > b;
+	return ORDER(a, b);
 }
 
 /* What the ports that saw the flow reported, whether it was there or not. */

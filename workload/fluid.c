@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "common/minmax.h"
 #include "common/units.h"
 
 /* Max-min fair shares of NICs among the flows in flight. The run requests them whenever a flow starts or ends. */
@@ -622,7 +623,7 @@ compare_most(const void *a, const void *b, void *flows_arg)
 
 	if (flows[x].most != flows[y].most)
 		return flows[x].most < flows[y].most ? -1 : 1;
-	return flows[x].id < flows[y].id ? -1 : flows[x].id > flows[y].id;
+	return ORDER(flows[x].id, flows[y].id);
 }
 
 /* A flow has its rate: its share is taken from its ports. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/minmax.h"
 #include "common/units.h"
 #include "common/wire/poll.h"
 #include "workload/plan_build.h"
@@ -92,7 +93,7 @@ compare_tuples(const void *a, const void *b, void *flows_arg)
 		return x->dst_ip < y->dst_ip ? -1 : 1;
 	if (x->sport != y->sport)
 		return x->sport < y->sport ? -1 : 1;
-	return x->dport < y->dport ? -1 : x->dport > y->dport;
+	return ORDER(x->dport, y->dport);
 }
 
 /* Two flows have the same 5-tuple: the later one is at fault, unless its port was chosen automatically. */
@@ -395,7 +396,7 @@ compare_pairs(const struct traffic_flow *a, const struct traffic_flow *b)
 		return a->src_nic < b->src_nic ? -1 : 1;
 	if (a->dst_node != b->dst_node)
 		return a->dst_node < b->dst_node ? -1 : 1;
-	return a->dst_nic < b->dst_nic ? -1 : a->dst_nic > b->dst_nic;
+	return ORDER(a->dst_nic, b->dst_nic);
 }
 
 static int
@@ -411,7 +412,7 @@ by_pair(const void *a, const void *b, void *flows)
 		return x->generator < y->generator ? -1 : 1;
 	if (x->start_ps != y->start_ps)
 		return x->start_ps < y->start_ps ? -1 : 1;
-	return i < j ? -1 : i > j;
+	return ORDER(i, j);
 }
 
 static int
@@ -424,7 +425,7 @@ by_sender(const void *a, const void *b, void *flows)
 		return x->src_node < y->src_node ? -1 : 1;
 	if (x->start_ps != y->start_ps)
 		return x->start_ps < y->start_ps ? -1 : 1;
-	return i < j ? -1 : i > j;
+	return ORDER(i, j);
 }
 
 /* How many, from here on in the order, are of one pair and generator. */

@@ -93,11 +93,11 @@ compare_ranks_first(const void *a, const void *b)
 {
 	const struct part *x = a, *y = b;
 
-	int order = order_u64(x->group, y->group);
+	int order = ORDER(x->group, y->group);
 
 	if (order == 0)
-		order = order_u64(x->rank, y->rank);
-	return order != 0 ? order : order_u64(x->nth, y->nth);
+		order = ORDER(x->rank, y->rank);
+	return order != 0 ? order : ORDER(x->nth, y->nth);
 }
 
 static int
@@ -105,11 +105,11 @@ compare_nth_first(const void *a, const void *b)
 {
 	const struct part *x = a, *y = b;
 
-	int order = order_u64(x->group, y->group);
+	int order = ORDER(x->group, y->group);
 
 	if (order == 0)
-		order = order_u64(x->nth, y->nth);
-	return order != 0 ? order : order_u64(x->rank, y->rank);
+		order = ORDER(x->nth, y->nth);
+	return order != 0 ? order : ORDER(x->rank, y->rank);
 }
 
 /* All parts, those of one collective in a row. @return malloc'd; NULL with *rc set */
@@ -488,7 +488,7 @@ compare_known(const void *a, const void *b)
 {
 	const struct known *x = a, *y = b;
 
-	return x->id != y->id ? order_u64(x->id, y->id) : order_u64(x->index, y->index);
+	return x->id != y->id ? ORDER(x->id, y->id) : ORDER(x->index, y->index);
 }
 
 /* @return the node of that id; NULL: the file has none */

@@ -412,11 +412,11 @@ compare_pairs(const void *a, const void *b, void *at)
 	uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
 	const struct hpcc_flow *x = (struct hpcc_flow *)at + i, *y = (struct hpcc_flow *)at + j;
 
-	int order = order_u64(x->src, y->src);
+	int order = ORDER(x->src, y->src);
 
 	if (order == 0)
-		order = order_u64(x->dst, y->dst);
-	return order != 0 ? order : order_u64(i, j);
+		order = ORDER(x->dst, y->dst);
+	return order != 0 ? order : ORDER(i, j);
 }
 
 /* The next port of each pair. */

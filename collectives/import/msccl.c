@@ -88,7 +88,7 @@ compare_keys(const void *a, const void *b)
 {
 	const struct msccl_key *x = a, *y = b;
 
-	return x->key != y->key ? order_u64(x->key, y->key) : order_u64(x->block, y->block);
+	return x->key != y->key ? ORDER(x->key, y->key) : ORDER(x->block, y->block);
 }
 
 /* Sorts the thread blocks of a GPU, in place of the one before. @return 0 or -ENOMEM */

@@ -43,11 +43,11 @@ struct end {
 static int
 compare_messages(const struct end *x, const struct end *y)
 {
-	int order = order_u64(x->from, y->from);
+	int order = ORDER(x->from, y->from);
 
 	if (order == 0)
-		order = order_u64(x->to, y->to);
-	return order != 0 ? order : order_u64(x->key, y->key);
+		order = ORDER(x->to, y->to);
+	return order != 0 ? order : ORDER(x->key, y->key);
 }
 
 static int
@@ -57,7 +57,7 @@ compare_ends(const void *a, const void *b)
 
 	int order = compare_messages(x, y);
 
-	return order != 0 ? order : order_u64(x->op, y->op);
+	return order != 0 ? order : ORDER(x->op, y->op);
 }
 
 /* All sends, or all receives, by (from, to, tag) and the order of the file. @return how many */
@@ -494,7 +494,7 @@ compare_deps(const void *a, const void *b)
 {
 	const struct coll_dep *x = a, *y = b;
 
-	return x->rank != y->rank ? order_u64(x->rank, y->rank) : order_u64(x->step, y->step);
+	return x->rank != y->rank ? ORDER(x->rank, y->rank) : ORDER(x->step, y->step);
 }
 
 /* @param op  that the set is gathered for */
@@ -713,13 +713,13 @@ static int
 compare_lanes(const void *a, const void *b)
 {
 	const struct lane *x = a, *y = b;
-	int order = order_u64(x->from, y->from);
+	int order = ORDER(x->from, y->from);
 
 	if (order == 0)
-		order = order_u64(x->to, y->to);
+		order = ORDER(x->to, y->to);
 	if (order == 0)
-		order = order_u64(x->channel, y->channel);
-	return order != 0 ? order : order_u64(x->at, y->at);
+		order = ORDER(x->channel, y->channel);
+	return order != 0 ? order : ORDER(x->at, y->at);
 }
 
 /* Which step goes before each on its channel; and how many steps a rank may get. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "collectives/proof/proof.h"
+#include "common/minmax.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -72,7 +73,7 @@ compare_flow_steps(const void *a, const void *b)
 		return x->peer < y->peer ? -1 : 1;
 	if (x->channel != y->channel)
 		return x->channel < y->channel ? -1 : 1;
-	return x->step < y->step ? -1 : x->step > y->step;
+	return ORDER(x->step, y->step);
 }
 
 /* @param before  [steps] becomes the step before each of the same rank, peer and channel; COLL_NONE */

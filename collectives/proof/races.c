@@ -12,6 +12,7 @@
 
 #include "collectives/proof/proof.h"
 #include "common/array.h"
+#include "common/minmax.h"
 
 /*
  * Order of events, by vector clocks: a step's clock holds, for each chain, how many of its steps are surely over when
@@ -207,7 +208,7 @@ compare_entries(const void *a, const void *b)
 
 	if (x->slot != y->slot)
 		return x->slot < y->slot ? -1 : 1;
-	return x->at < y->at ? -1 : x->at > y->at;
+	return ORDER(x->at, y->at);
 }
 
 /* @param now  the step's clock so far, replaced. @return 0; -E2BIG or -ENOMEM */

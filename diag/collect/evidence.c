@@ -13,6 +13,7 @@
 
 #include "common/err.h"
 #include "common/large_pages.h"
+#include "common/minmax.h"
 #include "common/record/kinds.h"
 #include "common/wire/record.h"
 #include "common/wire/record_fabric.h"
@@ -689,7 +690,7 @@ cmp_sent(const void *pa, const void *pb)
 {
 	const struct ev_sent *a = pa, *b = pb;
 
-	return a->time_ps < b->time_ps ? -1 : a->time_ps > b->time_ps;
+	return ORDER(a->time_ps, b->time_ps);
 }
 
 /* Of NOTIFY records, in order, keeps what is asked for: there may be one a step. */

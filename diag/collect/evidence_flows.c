@@ -21,7 +21,7 @@ evidence_tuple_cmp(const struct rec_tuple *a, const struct rec_tuple *b)
 		return a->dst_ip < b->dst_ip ? -1 : 1;
 	if (a->sport != b->sport)
 		return a->sport < b->sport ? -1 : 1;
-	return a->dport < b->dport ? -1 : a->dport > b->dport;
+	return ORDER(a->dport, b->dport);
 }
 
 struct address {
@@ -35,7 +35,7 @@ cmp_address(const void *pa, const void *pb)
 
 	if (a->ip != b->ip)
 		return a->ip < b->ip ? -1 : 1;
-	return a->port < b->port ? -1 : a->port > b->port;
+	return ORDER(a->port, b->port);
 }
 
 static uint32_t

@@ -159,7 +159,7 @@ cmp_collective(const void *pa, const void *pb)
 		return a->job < b->job ? -1 : 1;
 	if (a->iteration != b->iteration)
 		return a->iteration < b->iteration ? -1 : 1;
-	return a->id < b->id ? -1 : a->id > b->id;
+	return ORDER(a->id, b->id);
 }
 
 static int
@@ -169,7 +169,7 @@ cmp_place(const void *pa, const void *pb)
 
 	if (a->id != b->id)
 		return a->id < b->id ? -1 : 1;
-	return a->iteration < b->iteration ? -1 : a->iteration > b->iteration;
+	return ORDER(a->iteration, b->iteration);
 }
 
 static int
@@ -210,7 +210,7 @@ cmp_step(const struct ev_step *step, uint32_t rank, uint32_t number)
 {
 	if (step->rank != rank)
 		return step->rank < rank ? -1 : 1;
-	return step->step < number ? -1 : step->step > number;
+	return ORDER(step->step, number);
 }
 
 /* Where a step is if all ranks have as many; perhaps beyond those of the collective. */
@@ -324,7 +324,7 @@ cmp_report(const struct rec_step *a, const struct rec_step *b)
 		return a->hdr.node < b->hdr.node ? -1 : 1;
 	if (a->rank != b->rank)
 		return a->rank < b->rank ? -1 : 1;
-	return a->step < b->step ? -1 : a->step > b->step;
+	return ORDER(a->step, b->step);
 }
 
 /* Reports that match no schedule, by their places. */
@@ -534,7 +534,7 @@ cmp_local(const void *pa, const void *pb, void *arg)
 		return a->rank < b->rank ? -1 : 1;
 	if (a->channel != b->channel)
 		return a->channel < b->channel ? -1 : 1;
-	return a->step < b->step ? -1 : a->step > b->step;
+	return ORDER(a->step, b->step);
 }
 
 /* @param before  [nsteps] set of local steps  @param local  [nsteps] to work in */
@@ -606,7 +606,7 @@ cmp_depend(const struct rec_depend *depend, const struct rec_schedule *sched)
 		return depend->iteration < sched->iteration ? -1 : 1;
 	if (depend->rank != sched->rank)
 		return depend->rank < sched->rank ? -1 : 1;
-	return depend->step < sched->step ? -1 : depend->step > sched->step;
+	return ORDER(depend->step, sched->step);
 }
 
 /* The first of the step's records; they are sorted like the schedule. */

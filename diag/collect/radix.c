@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "diag/collect/radix.h"
+#include "common/minmax.h"
 
 #include <stdlib.h>
 
@@ -51,7 +52,7 @@ cmp_word(const void *pa, const void *pb)
 {
 	const uint64_t *a = pa, *b = pb;
 
-	return *a < *b ? -1 : *a > *b;
+	return ORDER(*a, *b);
 }
 
 uint64_t *

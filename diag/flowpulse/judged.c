@@ -445,7 +445,7 @@ cmp_rows(const void *pa, const void *pb)
 		return a->iteration < b->iteration ? -1 : 1;
 	if (a->src != b->src)
 		return a->src < b->src ? -1 : 1;
-	return a->dst < b->dst ? -1 : a->dst > b->dst;
+	return ORDER(a->dst, b->dst);
 }
 
 /* Rows of one pair and iteration become one. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/minmax.h"
 #include "diag/run/fill.h"
 
 /* A link that alarms point to, for sure or as one of two. */
@@ -207,7 +208,7 @@ cmp_ranked(const void *pa, const void *pb)
 		return a->fault < b->fault ? -1 : 1;
 	if (a->by != b->by)
 		return a->by < b->by ? -1 : 1;
-	return a->alarm < b->alarm ? -1 : a->alarm > b->alarm;
+	return ORDER(a->alarm, b->alarm);
 }
 
 static void

@@ -33,7 +33,7 @@ cmp_start(const void *pa, const void *pb, void *of)
 		return a->start_ps < b->start_ps ? -1 : 1;
 	if (a->end_ps != b->end_ps)
 		return a->end_ps < b->end_ps ? -1 : 1;
-	return i < j ? -1 : i > j;
+	return ORDER(i, j);
 }
 
 /* @return 0 or -ENOMEM with err; regain_fini() in both cases */
@@ -186,7 +186,7 @@ cmp_judged(const void *pa, const void *pb)
 
 	if (a->port != b->port)
 		return a->port < b->port ? -1 : 1;
-	return a->step < b->step ? -1 : a->step > b->step;
+	return ORDER(a->step, b->step);
 }
 
 static bool
@@ -245,7 +245,7 @@ cmp_contender(const void *pa, const void *pb)
 
 	if (a->ps != b->ps)
 		return a->ps > b->ps ? -1 : 1;
-	return a->flow < b->flow ? -1 : a->flow > b->flow;
+	return ORDER(a->flow, b->flow);
 }
 
 /* Room that collisions share. */

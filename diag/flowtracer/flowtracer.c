@@ -30,7 +30,7 @@ cmp_path_report(const void *pa, const void *pb)
 		return a->flow < b->flow ? -1 : 1;
 	if (a->round != b->round)
 		return a->round < b->round ? -1 : 1;
-	return a->hop < b->hop ? -1 : a->hop > b->hop;
+	return ORDER(a->hop, b->hop);
 }
 
 static int
@@ -40,7 +40,7 @@ cmp_path(const void *pa, const void *pb)
 
 	if (a->flow != b->flow)
 		return a->flow < b->flow ? -1 : 1;
-	return a->round < b->round ? -1 : a->round > b->round;
+	return ORDER(a->round, b->round);
 }
 
 static int
@@ -541,7 +541,7 @@ cmp_collision(const void *pa, const void *pb, void *least_ps)
 		return x > y ? -1 : 1;
 	if (a->steps_ps != b->steps_ps)
 		return a->steps_ps > b->steps_ps ? -1 : 1;
-	return a->port < b->port ? -1 : a->port > b->port;
+	return ORDER(a->port, b->port);
 }
 
 /*

@@ -42,7 +42,7 @@ cmp_event(const void *pa, const void *pb)
 		return a->ends ? -1 : 1;
 	if (a->flow != b->flow)
 		return a->flow < b->flow ? -1 : 1;
-	return a->judged < b->judged ? -1 : a->judged > b->judged;
+	return ORDER(a->judged, b->judged);
 }
 
 /* @return number of events, 0 or 2 */

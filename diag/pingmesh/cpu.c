@@ -25,7 +25,7 @@ cmp_double(const void *pa, const void *pb)
 {
 	const double *a = pa, *b = pb;
 
-	return *a < *b ? -1 : *a > *b;
+	return ORDER(*a, *b);
 }
 
 /* Delays as prober and as responder are of the same CPU. @return their number, by host */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/minmax.h"
 #include "diag/pingmesh/ballot.h"
 
 #define ROUNDS 200
@@ -86,7 +87,7 @@ cmp_suspect(const void *pa, const void *pb)
 		return a->which < b->which ? -1 : 1;
 	if (a->all != b->all)
 		return a->all < b->all ? -1 : 1;
-	return a->port < b->port ? -1 : a->port > b->port;
+	return ORDER(a->port, b->port);
 }
 
 static int

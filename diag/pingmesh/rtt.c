@@ -59,7 +59,7 @@ end_of_tuple(const struct marking *m, uint32_t first)
 static int
 cmp_rtt(const void *pa, const void *pb)
 {
-	return order_u64(*(const uint64_t *)pa, *(const uint64_t *)pb);
+	return ORDER(*(const uint64_t *)pa, *(const uint64_t *)pb);
 }
 
 /* The RTTs of samples [from, to), at least one, sorted. */
@@ -77,7 +77,7 @@ cmp_double(const void *pa, const void *pb)
 {
 	const double *a = pa, *b = pb;
 
-	return *a < *b ? -1 : *a > *b;
+	return ORDER(*a, *b);
 }
 
 /* The paths of a tuple. */

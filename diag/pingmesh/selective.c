@@ -205,7 +205,7 @@ list_crossings(struct selecting *s)
 static int
 cmp(uint32_t a, uint32_t b)
 {
-	return a < b ? -1 : a > b;
+	return ORDER(a, b);
 }
 
 #define BY(first, second, third)                                                                                           \

@@ -510,7 +510,7 @@ cmp_double(const void *pa, const void *pb)
 {
 	const double *a = pa, *b = pb;
 
-	return *a < *b ? -1 : *a > *b;
+	return ORDER(*a, *b);
 }
 
 /* Does a problem of the service's own network overlap an iteration of it? */
@@ -656,7 +656,7 @@ cmp_problem(const void *pa, const void *pb)
 		return a->kind < b->kind ? -1 : 1;
 	if (a->node != b->node)
 		return a->node < b->node ? -1 : 1;
-	return port_a < port_b ? -1 : port_a > port_b;
+	return ORDER(port_a, port_b);
 }
 
 int

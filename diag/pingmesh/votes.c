@@ -216,7 +216,7 @@ cmp_double(const void *pa, const void *pb)
 {
 	const double *a = pa, *b = pb;
 
-	return *a < *b ? -1 : *a > *b;
+	return ORDER(*a, *b);
 }
 
 /* The bad probes over the place have had their vote. @param rtts  [end - first] room @return their number */

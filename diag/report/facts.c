@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "common/array.h"
+#include "common/minmax.h"
 #include "common/wire/collective.h"
 #include "common/wire/detection.h"
 #include "common/wire/ending.h"
@@ -210,7 +211,7 @@ cmp_u32(const void *pa, const void *pb)
 {
 	const uint32_t *a = pa, *b = pb;
 
-	return *a < *b ? -1 : *a > *b;
+	return ORDER(*a, *b);
 }
 
 uint32_t

@@ -11,6 +11,7 @@
 
 #include "common/array.h"
 #include "common/err.h"
+#include "common/minmax.h"
 #include "common/run_files.h"
 #include "diag/diagnoser.h"
 #include "diag/flowtracer/section.h"
@@ -202,7 +203,7 @@ cmp_rate(const void *pa, const void *pb)
 {
 	double a = (*(const struct pair_rate *const *)pa)->bps, b = (*(const struct pair_rate *const *)pb)->bps;
 
-	return a < b ? -1 : a > b;
+	return ORDER(a, b);
 }
 
 /* Fig. 3(a): the distribution, and the flows that got least. */

@@ -18,7 +18,7 @@ cmp_part(const void *pa, const void *pb, void *arg)
 
 	if (run->collectives[a].id != run->collectives[b].id)
 		return run->collectives[a].id < run->collectives[b].id ? -1 : 1;
-	return a < b ? -1 : a > b;
+	return ORDER(a, b);
 }
 
 static struct job_part *
@@ -176,7 +176,7 @@ cmp_share(const void *pa, const void *pb)
 
 	if (a->path_ps != b->path_ps)
 		return a->path_ps > b->path_ps ? -1 : 1;
-	return a->collective < b->collective ? -1 : a->collective > b->collective;
+	return ORDER(a->collective, b->collective);
 }
 
 /* "computation 61 %, grads 30 %, 2 more 9 %". The parts are put in order of their shares. */

@@ -252,7 +252,7 @@ by_slowdown(const void *pa, const void *pb, void *arg)
 
 	if (x != y)
 		return x > y ? -1 : 1;
-	return a < b ? -1 : a > b;
+	return ORDER(a, b);
 }
 
 /* By the provenance graph of the flow (Eq. 2): packet-waits behind each other flow, most first. */
@@ -331,7 +331,7 @@ cmp_worth(const void *pa, const void *pb)
 		return a->critical ? -1 : 1;
 	if (a->excess != b->excess)
 		return a->excess > b->excess ? -1 : 1;
-	return a->graph < b->graph ? -1 : a->graph > b->graph;
+	return ORDER(a->graph, b->graph);
 }
 
 static json_t *

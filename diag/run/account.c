@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "common/array.h"
+#include "common/minmax.h"
 #include "common/record/kinds.h"
 #include "common/wire/record.h"
 #include "diag/collect/evidence.h"
@@ -30,7 +31,7 @@ cmp_loss(const void *pa, const void *pb)
 {
 	const struct loss *a = pa, *b = pb;
 
-	return a->at_ps != b->at_ps ? (a->at_ps < b->at_ps ? -1 : 1) : a->rate < b->rate ? -1 : a->rate > b->rate;
+	return a->at_ps != b->at_ps ? (a->at_ps < b->at_ps ? -1 : 1) : ORDER(a->rate, b->rate);
 }
 
 static int
@@ -38,7 +39,7 @@ cmp_point(const void *pa, const void *pb)
 {
 	const struct ev_sent *a = pa, *b = pb;
 
-	return a->time_ps < b->time_ps ? -1 : a->time_ps > b->time_ps;
+	return ORDER(a->time_ps, b->time_ps);
 }
 
 static void

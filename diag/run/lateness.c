@@ -13,7 +13,7 @@
 static int
 cmp_u64(uint64_t a, uint64_t b)
 {
-	return a < b ? -1 : a > b;
+	return ORDER(a, b);
 }
 
 /* By source, and in order of time: records with their own number before those with REC_NONE. */

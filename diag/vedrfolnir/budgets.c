@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/minmax.h"
 #include "diag/run/fill.h"
 #include "diag/vedrfolnir/rating/rating.h"
 
@@ -44,7 +45,7 @@ cmp_cause(const struct finding *a, const struct finding *b)
 {
 	int by_type = strcmp(a->type->key, b->type->key), by_root = strcmp(a->root, b->root);
 
-	return by_type != 0 ? by_type : by_root != 0 ? by_root : a->key < b->key ? -1 : a->key > b->key;
+	return by_type != 0 ? by_type : by_root != 0 ? by_root : ORDER(a->key, b->key);
 }
 
 static int
@@ -55,7 +56,7 @@ cmp_root(const void *pa, const void *pb, void *of)
 	const struct finding *a = &findings[i], *b = &findings[j];
 	int by = cmp_cause(a, b);
 
-	return by != 0 ? by : i < j ? -1 : i > j;
+	return by != 0 ? by : ORDER(i, j);
 }
 
 static int
@@ -148,7 +149,7 @@ cmp_step(const void *pa, const void *pb)
 {
 	const struct replay_claim *a = pa, *b = pb;
 
-	return a->step < b->step ? -1 : a->step > b->step;
+	return ORDER(a->step, b->step);
 }
 
 /* Is it about what the flows of a job do to each other? Nobody can leave that out. */

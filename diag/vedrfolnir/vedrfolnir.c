@@ -84,7 +84,7 @@ cmp_score(const void *pa, const void *pb)
 
 	if (a->score != b->score)
 		return a->score > b->score ? -1 : 1;
-	return a->flow < b->flow ? -1 : a->flow > b->flow;
+	return ORDER(a->flow, b->flow);
 }
 
 static int
@@ -179,7 +179,7 @@ cmp_turn(const void *pa, const void *pb, void *arg)
 		return turn_a - turn_b;
 	if (lost_a != lost_b)
 		return lost_a > lost_b ? -1 : 1;
-	return a < b ? -1 : a > b;
+	return ORDER(a, b);
 }
 
 uint32_t
@@ -722,7 +722,7 @@ cmp_contributor(const void *pa, const void *pb)
 
 	if (a->score != b->score)
 		return a->score > b->score ? -1 : 1;
-	return a->flow < b->flow ? -1 : a->flow > b->flow;
+	return ORDER(a->flow, b->flow);
 }
 
 static int

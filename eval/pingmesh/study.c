@@ -14,6 +14,7 @@
 #include "common/array.h"
 #include "common/input_file.h"
 #include "common/log.h"
+#include "common/minmax.h"
 #include "common/printable.h"
 #include "common/run_files.h"
 #include "eval/case_result.h"
@@ -294,7 +295,7 @@ cmp_double(const void *pa, const void *pb)
 {
 	const double *a = pa, *b = pb;
 
-	return *a < *b ? -1 : *a > *b;
+	return ORDER(*a, *b);
 }
 
 static double

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/hash.h"
+#include "common/minmax.h"
 #include "common/prng.h"
 #include "common/wire/probe.h"
 #include "rxe-hosts/device/verbs/label.h"
@@ -80,7 +81,7 @@ coverage_tuples(uint32_t paths, double covered)
 static int
 cmp_u32(uint32_t a, uint32_t b)
 {
-	return a < b ? -1 : a > b;
+	return ORDER(a, b);
 }
 
 static int

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/minmax.h"
 #include "common/wire/pingmesh_manage.h"
 #include "rxe-hosts/probe/prober.h"
 
@@ -374,7 +375,7 @@ by_tuple(const void *a, const void *b)
 		return x->nic < y->nic ? -1 : 1;
 	if (x->ip != y->ip)
 		return x->ip < y->ip ? -1 : 1;
-	return x->sport < y->sport ? -1 : x->sport > y->sport;
+	return ORDER(x->sport, y->sport);
 }
 
 static int

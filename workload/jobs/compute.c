@@ -6,6 +6,7 @@
 
 #include "common/array.h"
 #include "common/hash.h"
+#include "common/minmax.h"
 #include "common/prng.h"
 #include "common/wire/record_hdr.h"
 
@@ -145,7 +146,7 @@ by_draw(const void *a, const void *b)
 
 	if (x->draw != y->draw)
 		return x->draw < y->draw ? -1 : 1;
-	return x->rank < y->rank ? -1 : x->rank > y->rank;
+	return ORDER(x->rank, y->rank);
 }
 
 /* What each rank gets of a sender's elements. @param order  [ranks] from the rank in greatest demand to the least */

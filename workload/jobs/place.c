@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/array.h"
+#include "common/minmax.h"
 #include "common/wire/record_hdr.h"
 #include "workload/jobs/compute.h"
 
@@ -53,7 +54,7 @@ const struct cfg_table placement_table = {
 static int
 compare_u64(uint64_t a, uint64_t b)
 {
-	return a < b ? -1 : a > b;
+	return ORDER(a, b);
 }
 
 static int

@@ -33,7 +33,7 @@ cmp_by_flow(const void *pa, const void *pb)
 		return a->flow < b->flow ? -1 : 1;
 	if (a->time_ps != b->time_ps)
 		return a->time_ps < b->time_ps ? -1 : 1;
-	return a->port < b->port ? -1 : a->port > b->port;
+	return ORDER(a->port, b->port);
 }
 
 static int
@@ -43,7 +43,7 @@ cmp_by_port(const void *pa, const void *pb)
 
 	if (a->port != b->port)
 		return a->port < b->port ? -1 : 1;
-	return a->flow < b->flow ? -1 : a->flow > b->flow;
+	return ORDER(a->flow, b->flow);
 }
 
 /* @return number of replies that name a port and a known flow */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/err.h"
+#include "common/minmax.h"
 #include "diag/collect/evidence.h"
 #include "diag/vedrfolnir/provenance/build.h"
 
@@ -253,7 +254,7 @@ cmp_at_flow(const void *pa, const void *pb)
 {
 	const struct prov_at *a = pa, *b = pb;
 
-	return a->flow < b->flow ? -1 : a->flow > b->flow;
+	return ORDER(a->flow, b->flow);
 }
 
 /* A flow without rows at its own paused NIC has been there all the same. */
@@ -316,7 +317,7 @@ cmp_u32(const void *pa, const void *pb)
 {
 	uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
 
-	return a < b ? -1 : a > b;
+	return ORDER(a, b);
 }
 
 /* Flows get numbers of the graph's own, in order of their ids. */

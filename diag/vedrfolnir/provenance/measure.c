@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "common/minmax.h"
 #include "diag/vedrfolnir/provenance/provenance.h"
 #include "diag/vedrfolnir/provenance/window.h"
 
@@ -685,7 +686,7 @@ cmp_at(const void *pa, const void *pb)
 {
 	const struct prov_at *a = pa, *b = pb;
 
-	return a->flow < b->flow ? -1 : a->flow > b->flow;
+	return ORDER(a->flow, b->flow);
 }
 
 int

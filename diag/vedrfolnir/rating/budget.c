@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "common/minmax.h"
 #include "diag/vedrfolnir/rating/rating.h"
 
 #include <math.h>
@@ -18,7 +19,7 @@ cmp_claim(const void *pa, const void *pb)
 		return a->flow < b->flow ? -1 : 1;
 	if (a->owner != b->owner)
 		return a->owner < b->owner ? -1 : 1;
-	return a->part < b->part ? -1 : a->part > b->part;
+	return ORDER(a->part, b->part);
 }
 
 /* Claims that are one. */

@@ -368,7 +368,7 @@ cmp_claim(const void *pa, const void *pb)
 		return a->step < b->step ? -1 : 1;
 	if (a->owner != b->owner)
 		return a->owner < b->owner ? -1 : 1;
-	return a->part < b->part ? -1 : a->part > b->part;
+	return ORDER(a->part, b->part);
 }
 
 static int
@@ -378,7 +378,7 @@ cmp_total(const void *pa, const void *pb)
 
 	if (a->ps != b->ps)
 		return a->ps > b->ps ? -1 : 1;
-	return a->player < b->player ? -1 : a->player > b->player;
+	return ORDER(a->player, b->player);
 }
 
 /* Of a generator's flow. */

@@ -315,7 +315,7 @@ cmp_lost(const void *pa, const void *pb, void *arg)
 
 	if (x != y)
 		return x > y ? -1 : 1;
-	return a < b ? -1 : a > b;
+	return ORDER(a, b);
 }
 
 void

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "rxe-hosts/device/verbs/label.h"
+#include "common/minmax.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +10,7 @@ by_port(const void *a, const void *b)
 {
 	uint16_t x = *(const uint16_t *)a, y = *(const uint16_t *)b;
 
-	return x < y ? -1 : x > y;
+	return ORDER(x, y);
 }
 
 int

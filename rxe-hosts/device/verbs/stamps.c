@@ -17,6 +17,7 @@
 #include "common/array.h"
 #include "common/clock.h"
 #include "common/flow.h"
+#include "common/minmax.h"
 #include "common/units.h"
 #include "common/wire/eth.h"
 #include "common/wire/roce.h"
@@ -241,7 +242,7 @@ compare(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
-	return x < y ? -1 : x > y;
+	return ORDER(x, y);
 }
 
 void

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "common/array.h"
+#include "common/minmax.h"
 #include "common/prng.h"
 #include "common/units.h"
 #include "tests/unit/topo/topo_rig.h"
@@ -115,7 +116,7 @@ by_value(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
-	return x < y ? -1 : x > y;
+	return ORDER(x, y);
 }
 
 static double
