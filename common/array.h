@@ -69,7 +69,7 @@ void *slab_alloc(const struct slab_row *rows, size_t nrows);
  */
 uint32_t array_from(const void *array, size_t elem_bytes, size_t member_at, uint32_t first, uint32_t end, uint64_t least);
 
-/* The same by the member's name. */
+/* array_from() for an array whose elements have the named member. */
 #define ARRAY_FROM(array, member, first, end, least)                                                                       \
 	array_from((array), sizeof(*(array)), offsetof(__typeof__(*(array)), member), (first), (end), (least))
 /* @return the first whose member is more than most; end: none is */

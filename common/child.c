@@ -81,7 +81,7 @@ child_fork(sigset_t *before)
 	return fork();
 }
 
-/* As exec would, but while signals wait. */
+/* Resets handlers as exec() would, but while signals are still blocked. */
 static void
 drop_handlers(void)
 {

@@ -25,7 +25,10 @@ struct child_args {
 
 /* @return 0, or -E2BIG with err set */
 int child_add(struct child_args *args, const char *arg, struct err *err);
-/* Of a file or folder that a user named, as an argument: a program would take "-x" for an option. @return path, or buf */
+/*
+ * Makes an argument of a path that a user named: prefixes "./" to one that a program would take for an option ("-x").
+ * @return path, or buf
+ */
 const char *child_path(const char *path, char buf[PATH_MAX]);
 
 /*
@@ -34,7 +37,7 @@ const char *child_path(const char *path, char buf[PATH_MAX]);
  * @return 0, or -ENOENT with err set
  */
 int child_find(const char *program, const char *folder, char *path, size_t cap, struct err *err);
-/* The same beside another program than this one. @param of  its path, perhaps a symbolic link */
+/* child_find() for a program beside another one than this. @param of  that one's path, which may be a symbolic link */
 int child_find_beside(const char *of, const char *program, const char *folder, char *path, size_t cap, struct err *err);
 
 /*
@@ -68,12 +71,12 @@ int child_wait(pid_t pid);
 /* Such a status in words: "ended with status 3", "was killed (signal 9: Killed)". @return buf */
 const char *child_text(int status, char *buf, size_t cap);
 
-/* Whether what interrupted this program ended the child as well, so early that it could not end in order yet. */
+/* @return whether the signal that interrupted this program also ended the child, before the child could end in order */
 bool child_interrupted(int status);
 
 /* @return true when the process has ended; *status as child_wait() returns it */
 int child_poll(pid_t pid, int *status);
-/* As child_poll(), and what processor time it took, with all processes that it waited for. */
+/* child_poll() that also measures the processor time of the child and of all processes that the child waited for. */
 int child_poll_cpu(pid_t pid, int *status, uint64_t *cpu_ns);
 
 /* Asks a child to end, and kills it if it has not within 2 s: a stopped one gets no signal. @return as child_wait() */

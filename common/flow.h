@@ -62,7 +62,8 @@ struct flow_index *flow_index_create(const struct flow_table *table);
 void flow_index_destroy(struct flow_index *index); /* also of NULL */
 
 /*
- * Where one flow's data and another's ACKs have the same header, it is the data's; of several flows, the first.
+ * Finds the planned flow of a tuple. If the data of one flow and the ACKs of another have the same tuple, the data's
+ * flow is returned; if several flows have it, the first.
  * @param reverse  set: the tuple is that of its ACKs
  * @return the flow's number, FLOW_NONE if no planned flow has it
  */

@@ -8,7 +8,7 @@
 
 #define FIRST_CELLS 16u
 
-/* Of every map without keys; never written. */
+/* Shared by all maps without keys; never written. */
 static struct flow_cell no_cells[] = { { FLOW_MAP_NONE, FLOW_MAP_NONE } };
 static uint32_t no_values[FLOW_MAP_DIRECT] = { [0 ... FLOW_MAP_DIRECT - 1] = FLOW_MAP_NONE };
 

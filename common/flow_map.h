@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a port or a switch knows of the flows that it has seen: a number a key. Of a run with few flows it is an array by
- * key. Of others it is a hash table as large as the number of keys asks for: an array would have an element for each of
- * the run's flows at each of its ports. Nothing is allocated before the first key. Callers for whom every instruction
- * counts ask once which of the two it is, flow_map_is_direct(), and use its own function.
+ * A map from flows that a port or a switch has seen to one number each. In runs with few flows it is an array by key.
+ * In others it is a hash table that grows with the number of keys: an array would hold an element for every flow of the
+ * run at every port. Nothing is allocated before the first key. A caller for whom every instruction counts asks once
+ * which of the two it is, by flow_map_is_direct(), and uses the function for that one.
  */
 #pragma once
 

@@ -10,14 +10,15 @@
 /* @return descriptor, closed on exec; or negative errno with err: it cannot be opened, or -EINVAL: it is no regular file */
 int input_open(const char *path, struct err *err);
 
-/* As input_open(). @param err  NULL: nobody reads the reason  @return NULL with err and errno */
+/* Opens a file as input_open() does. @param err  NULL: the reason is not kept  @return NULL with err and errno */
 FILE *input_fopen(const char *path, struct err *err);
 
 /* For a reader that opens it by its path, as SQLite does. @return 0, or negative errno with err, as input_open() */
 int input_check(const char *path, struct err *err);
 
 /*
- * As json_load_file(), of a file that input_open() opens. Inline: few programs that link this have Jansson.
+ * Parses a file as json_load_file() does, but opens it by input_open(). Inline: few programs that link this have
+ * Jansson.
  * @return NULL with error, which may be NULL
  */
 static inline json_t *

@@ -48,7 +48,7 @@ int_hop_in_port(uint64_t bits)
 	return (uint16_t)(bits >> 16);
 }
 
-/* The same for reading; time and bytes sent wrap. */
+/* Unpacked telemetry of one hop, for readers. time_ns and tx_units wrap. */
 struct int_hop {
 	uint32_t rate; /* index into struct int_rates */
 	uint32_t time_ns;

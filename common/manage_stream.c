@@ -111,7 +111,7 @@ manage_stream_receive(struct manage_stream *stream)
 	return 0;
 }
 
-/* Whether the body is whole records, each as long as its header states. */
+/* @return whether the body consists of whole records, each as long as its header states */
 static bool
 records_whole(const uint8_t *body, uint32_t size)
 {

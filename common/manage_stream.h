@@ -64,7 +64,7 @@ int manage_stream_send(struct manage_stream *stream, enum manage_type type, cons
  */
 int manage_stream_flush(struct manage_stream *stream);
 
-/* Whether something waits to be sent: the owner wants to know when the descriptor is writable. */
+/* @return whether bytes wait to be sent: the owner then polls the descriptor for writing */
 static inline bool
 manage_stream_pending(const struct manage_stream *stream)
 {

@@ -25,7 +25,7 @@ struct outfile {
 
 /* @param dir  exists. @return 0 with file open, or negative errno with err set; -EINVAL: the name is no regular file's */
 int outfile_open(struct outfile *out, const char *dir, const char *name, struct err *err);
-/* The same by its path. */
+/* outfile_open() for a whole path. */
 int outfile_open_path(struct outfile *out, const char *path, struct err *err);
 
 /*

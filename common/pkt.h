@@ -48,7 +48,7 @@ enum poll_flag {
 
 #define PKT_TTL_INIT 64
 
-/* Of arg: the switch above, the ingress port of the expired packet below. */
+/* Layout of arg in an expired packet: the switch's node above, the ingress port below. */
 enum expired_shift { EXPIRED_NODE_SHIFT = 16, EXPIRED_PORT_MASK = 0xffff };
 
 struct pkt {

@@ -10,7 +10,7 @@
 #include "common/pkt.h"
 #include "common/prng.h"
 
-/* What happens at a place, for pkt_chance_stream(). */
+/* Effects that are drawn for at a place: each has a stream of its own, pkt_chance_stream(). */
 enum pkt_chance_of {
 	PKT_CHANCE_LOSS,
 	PKT_CHANCE_CORRUPTION,

@@ -34,7 +34,7 @@ utf8_len(const unsigned char *text)
 	return 0;
 }
 
-/* What a character of more than one byte encodes. */
+/* Decodes a UTF-8 character of more than one byte. @return its code point */
 static uint32_t
 code_point(const unsigned char *text, size_t len)
 {

@@ -17,7 +17,10 @@
  */
 char *printable_text(const char *text, char *buf, size_t cap);
 
-/* The same for one line of a table or a sentence: line feeds become '?' too. A longer text is truncated. */
+/*
+ * Makes text printable within one line of a table or a sentence: printable_text() that replaces line feeds by '?' as
+ * well. Longer text is truncated.
+ */
 #define PLAIN_LINE_BYTES 4096 /* as long as a path */
 struct plain_line {
 	char text[PLAIN_LINE_BYTES];

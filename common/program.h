@@ -26,14 +26,21 @@
 #define EXIT_CODE_VALUE(name, value, text) name = value,
 enum exit_code { EXIT_CODES(EXIT_CODE_VALUE) };
 
-/* Whether a run began and ended in order: its files are there, whatever they report. @param status  of child_wait() */
+/*
+ * @return whether the status is that of a run that began and ended in order, so that its files are complete, whatever
+ *         they report
+ * @param status  of child_wait()
+ */
 static inline bool
 exit_code_is_of_run(int status)
 {
 	return status == EXIT_DONE || status == EXIT_FAILED || status == EXIT_UNFINISHED || status == EXIT_INTERRUPTED;
 }
 
-/* Of a program whose folder or file could not be made. @param ret  negative errno: the disk's, or the input is refused */
+/*
+ * @return the exit code of a program that could not create its folder or file
+ * @param ret  negative errno: the disk failed, or the input is refused
+ */
 static inline int
 exit_code_of_file(int ret)
 {

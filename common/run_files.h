@@ -59,19 +59,19 @@ int run_files_remove(const char *dir, struct err *err);
 bool run_files_has(const char *dir, const char *path);
 
 /*
- * The same for the reports of an earlier run's hosts: before this run's hosts start, or when it has none.
+ * Removes the reports of an earlier run's hosts. Called before this run's hosts start, or if it has none.
  * @return 0, or negative errno with err set
  */
 int run_files_remove_guests(const char *dir, struct err *err);
 
 /*
- * The same for folders of systems that an earlier run was compared by, and for what this program left in them.
+ * Removes the folders of systems that an earlier run was compared by. Files there that no run makes are kept.
  * @return 0, or negative errno with err set
  */
 int run_files_remove_systems(const char *dir, struct err *err);
 
 /*
- * The same for the folders that partitions of an earlier run left, from one on.
+ * Removes the folders that an earlier run's partitions left, from number FIRST on.
  * @return 0, or negative errno with err set
  */
 int run_files_remove_partitions(const char *dir, uint32_t first, struct err *err);
@@ -103,7 +103,7 @@ int run_dir_make(const char *path, struct err *err);
  */
 int run_dir_open(struct run_dir *dir, const char *path, struct err *err);
 
-/* The same for a folder that has to be there, to read it. @param others_read  at the same time */
+/* run_dir_open() for reading a folder that must exist. @param others_read  others may read it at the same time */
 int run_dir_open_existing(struct run_dir *dir, const char *path, bool others_read, struct err *err);
 
 /* Gives it back, and removes what run_dir_open() made if it is empty. */

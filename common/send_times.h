@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where the time of a message went, as its sender's transport knows. */
+/* The parts that a message's time is divided into, as its sender's transport knows them. */
 #pragma once
 
 #include <stdint.h>

@@ -72,7 +72,7 @@ over(const struct spool *spool)
 	return spool_errno(spool) != 0 || atomic_load_explicit(&spool->closing, memory_order_acquire);
 }
 
-/* What lies in the ring between two positions: @return one part, or two where it goes round */
+/* Describes the bytes of the ring between two positions. @return 1 part, or 2 if they wrap around */
 static int
 parts_of(const struct spool *spool, uint64_t from, uint64_t to, struct iovec parts[2])
 {

@@ -13,7 +13,10 @@
 #include "common/delays.h"
 #include "common/err.h"
 
-/* What is committed is written after so long at most, as long as the other end takes it. Wall time, in every clock. */
+/*
+ * Committed bytes are written within this time, as long as the other end takes them. Wall time, whatever clock a run
+ * has.
+ */
 #define SPOOL_GATHER_NS 250000000ULL
 
 struct spool;
@@ -31,9 +34,9 @@ struct spool *spool_create(const struct spool_config *config, const char *what, 
 size_t spool_room(const struct spool *spool);
 /* Takes bytes, at most spool_room(); they are not written before spool_commit(). */
 void spool_put(struct spool *spool, const void *data, size_t size_bytes);
-/* What was put is a whole: in a file, nothing is left of one that could not be written to its end. */
+/* Ends a unit: a file never keeps part of a unit that could not be written to its end. */
 void spool_commit(struct spool *spool);
-/* What is committed is to be written now rather than in good time: when the thread looks next. Does not wait. */
+/* Has committed bytes written as soon as the thread looks, instead of within SPOOL_GATHER_NS. Does not wait. */
 void spool_flush(struct spool *spool);
 /* The same, and wakes the thread: a system call, if it sleeps. */
 void spool_wake(struct spool *spool);

@@ -47,7 +47,7 @@ fail(int fd, const char *path, const char *what, struct err *err)
 	return err_set(err, -code, "%s: %s: %s", path, what, strerror(code));
 }
 
-/* Whether a program listens at a socket's path. */
+/* @return whether a program listens at the socket's path */
 static bool
 is_live(const struct sockaddr_un *addr)
 {

@@ -573,7 +573,10 @@ put_value(struct cfg *cfg, struct cfg_node *node, const char *path, const char *
 	return err_set(err, -EINVAL, "--set %s: more than %d groups within groups", text, CFG_MAX_DEPTH);
 }
 
-/* Of a list of indices, "0-2,5". @return behind the "FIRST-LAST" or "INDEX" that at points to; NULL: it is wrong */
+/*
+ * Parses one item of a list of indices such as "0-2,5".
+ * @return the end of the "INDEX" or "FIRST-LAST" that at points to; NULL: it is malformed
+ */
 static const char *
 index_range(const char *at, unsigned long *first, unsigned long *last)
 {

@@ -99,7 +99,10 @@ struct cfg_where {
 
 /* @return the tree, or NULL with err set (file:line, the value found, a right value) and errno */
 struct cfg *cfg_load(const char *path, struct err *err);
-/* The same from memory; name stands for the file in messages; @include is refused. Used by tests and fuzzing. */
+/*
+ * Loads a tree from memory, for tests and fuzzing. NAME stands for the file in messages; @include is refused.
+ * @return as cfg_load()
+ */
 struct cfg *cfg_load_string(const char *text, const char *name, struct err *err);
 void cfg_destroy(struct cfg *cfg);
 /* @return the path (or name) that the tree was loaded from */
@@ -119,7 +122,10 @@ FILE *cfg_open_file(const char *path);
  * @return 0, -EINVAL or -ENOMEM
  */
 int cfg_override(struct cfg *cfg, const char *assignment, struct err *err);
-/* The same of one key, by an option of its own ("--seed"), which messages name as the value's place. */
+/*
+ * Sets one key by an option of its own ("--seed"), which messages name as the value's place. Otherwise as
+ * cfg_override().
+ */
 int cfg_override_by(struct cfg *cfg, const char *option, const char *key, const char *value, struct err *err);
 
 /*
@@ -153,8 +159,8 @@ int cfg_bind_list(const struct cfg *cfg, const struct cfg_table *table, const ch
 		  struct err *err);
 
 /*
- * The same for a group or list within a group that is bound already, of a table whose path goes on from it
- * ("jobs.placement" within an element of "jobs").
+ * cfg_bind() and cfg_bind_list() for a group or list within a group that is already bound. The table's path continues
+ * that group's: "jobs.placement" within an element of "jobs".
  * @param group  where of the bound group
  */
 int cfg_bind_in(const struct cfg *cfg, const struct cfg_where *group, const struct cfg_table *table, void *out,
@@ -180,7 +186,7 @@ struct cfg_known {
 /* Fails on the first group or key that no table knows, naming the nearest known spelling. @return 0 or -EINVAL */
 int cfg_check(const struct cfg *cfg, const struct cfg_known *known, size_t count, struct err *err);
 
-/* Whether a bound group has a key, default or not. */
+/* @return whether a bound group contains the key, be it with its default value */
 bool cfg_has(const struct cfg_where *group, const char *key);
 
 /*

@@ -14,7 +14,7 @@
 
 /* One value: from node to the field of a struct, with its limits. */
 
-/* What would have been right, for messages. */
+/* @return a description of right values, for messages */
 static const char *
 wanted(const struct cfg_field *field)
 {
@@ -369,7 +369,7 @@ cfg_bind(const struct cfg *cfg, const struct cfg_table *table, void *out, struct
 	return bind_node(cfg, cfg_node_find(cfg, table->path), table, out, err);
 }
 
-/* What a group has of a table, whose path ends with the key's name. */
+/* @return the node within a group that the last word of the table's path names; NULL: there is none */
 static struct cfg_node *
 find_in(const struct cfg_where *group, const struct cfg_table *table)
 {

@@ -132,7 +132,7 @@ absolute_path(char *path)
 	return joined;
 }
 
-/* What is read in another folder means the same file. */
+/* Makes a path absolute, so that it means the same file to a reader in another folder. */
 static int
 make_absolute(const struct cfg *cfg, struct cfg_node *node)
 {
@@ -209,9 +209,7 @@ struct filling {
 	const struct cfg_known *known;
 };
 
-/*
- * Whether the path up to rest is a list's: its elements have the table's fields, and without the list there are none.
- */
+/* @return whether the path up to rest is that of a list: only its elements have the table's fields */
 static bool
 is_list(const struct filling *filling, const char *rest)
 {
@@ -289,7 +287,7 @@ cfg_print(const struct cfg *cfg, const struct cfg_known *known, size_t count, FI
 	return rc;
 }
 
-/* Where settings are printed to, one after the other. */
+/* Prints settings one after the other into the same text. */
 struct setting_printer {
 	FILE *to; /* of text */
 	char *text;
@@ -318,7 +316,7 @@ print_setting(struct setting_printer *printer, const struct cfg_node *node)
 	return fflush(to) == 0 ? printer->each(printer->ctx, printer->text) : -ENOMEM;
 }
 
-/* Of every key at a node and below it. */
+/* Prints the setting of every key at a node and below it. */
 static int
 each_setting(struct setting_printer *printer, const struct cfg_node *node)
 {

@@ -268,7 +268,10 @@ is_left_out(const struct copying *c, const struct cfg_node *node)
 	return false;
 }
 
-/* What a copied node holds is the new tree's own; those left out go. @param from  the node that it was copied from */
+/*
+ * Gives a copied node strings of the new tree, and removes the nodes that are left out.
+ * @param from  the node that it was copied from
+ */
 static int
 adopt(struct copying *c, const struct cfg_node *from, struct cfg_node *node)
 {
@@ -310,9 +313,9 @@ cfg_copy(const struct cfg *cfg, const struct cfg_where *without, size_t count, s
 	return NULL;
 }
 
-/* What a tree lacks of another. */
+/* Adding settings of another tree that a tree lacks. */
 
-/* Of a value that was copied from another tree: names of its own. */
+/* Gives a value that was copied from another tree strings of this tree. */
 static int
 make_own(struct cfg *cfg, struct cfg_node *node)
 {

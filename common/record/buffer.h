@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where a node puts the records it reports, until the exporter collects them after the window. */
+/* A buffer of the records that a node reports during a window; the exporter collects them after it. */
 #pragma once
 
 #include <stdbool.h>

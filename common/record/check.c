@@ -267,7 +267,7 @@ check_rank(const struct rec_hdr *rec, const struct known_collective *collective,
 				      collective->ranks, collective->id);
 }
 
-/* The same step cannot be named: what waits for itself never starts. */
+/* Refuses a step that depends on itself: it would never start. */
 static int
 check_own(const struct rec_schedule *r, const struct known_collective *collective, struct err *err)
 {

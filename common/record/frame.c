@@ -79,7 +79,7 @@ recframe_remember(struct recframe_tuples *tuples, const struct rec_tuple *tuple)
 
 _Static_assert(ROW_MAX_BYTES >= 1 + (3 + 1 + RECORD_MAX_FIELDS + 2 * 5) * LEB128_MAX_BYTES, "");
 
-/* What a record is compared with that is the first of its type. */
+/* The first record of its type is encoded as differences from this. */
 static const uint8_t none[RECFRAME_RECORD_BYTES] __attribute__((aligned(8)));
 
 struct row {
@@ -252,7 +252,7 @@ recframe_bytes_of(const uint8_t *records, size_t size_bytes)
 
 /* Reading. */
 
-/* What a record is compared with that is the first of its type. */
+/* The first record of its type was encoded as differences from this. */
 static const uint8_t none[RECFRAME_RECORD_BYTES] __attribute__((aligned(8)));
 
 void
@@ -268,7 +268,7 @@ recframe_open(struct recframe_reader *reader, const struct rec_hdr *frame)
 	reader->tuples.count = reader->tuples.src_ip = 0;
 }
 
-/* What get() does for numbers of several bytes. */
+/* get() for numbers of more than one byte. @return false: the frame ends within it, or it exceeds 64 bits */
 static bool
 get_long(struct recframe_reader *reader, uint64_t *value)
 {

@@ -66,21 +66,21 @@ record_size(uint16_t type)
 	return type < RECORD_KINDS ? record_kinds[type].size : 0;
 }
 
-/* Of a type that there is. */
+/* @param type  a known one */
 static inline bool
 record_is(uint32_t type, enum rec_class class)
 {
 	return record_kinds[type].class == class;
 }
 
-/* What is configured: records that describe the run itself, without which no other can be understood. */
+/* @return whether the type describes the run itself (topology, plan): no other record can be understood without these */
 static inline bool
 record_is_header(uint16_t type)
 {
 	return record_is(type, REC_TOPOLOGY) || record_is(type, REC_PLAN);
 }
 
-/* What hosts and switches report: kinds that a budget rules. @param type  any */
+/* @return whether hosts and switches report the type, so that a budget applies to it. @param type  any */
 static inline bool
 record_is_report(uint32_t type)
 {

@@ -68,7 +68,7 @@ known_set(const struct record_check *check, uint32_t set, uint32_t *count)
 	return *count != 0 ? &sets[lo] : NULL;
 }
 
-/* Where a collective is, or the free slot where it belongs: never more than half are taken. */
+/* @return the slot of a collective, or the free slot where it belongs: at most half of all slots are in use */
 static uint32_t *
 slot_of(const struct record_check *check, uint32_t id, uint32_t iteration)
 {

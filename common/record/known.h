@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What header records have described so far: private to common/record/check.h. */
+/* State of the header records that a stream has had so far. Private to common/record/check.h. */
 #pragma once
 
 #include <stdbool.h>
@@ -30,7 +30,7 @@ struct known_collective {
 	uint64_t depends;   /* and how many there were */
 };
 
-/* Of one size, and grown by doubling. */
+/* An array of elements of one size, grown by doubling. */
 struct known_list {
 	void *data;
 	uint32_t count, cap;

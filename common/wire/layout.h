@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What all structs on the wire share: checks of their layout, lists of values, ids of nodes, ports and flows. */
+/* Definitions that all structs on the wire share: layout checks, lists of values, ids of nodes, ports and flows. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
 /*
- * Where each member begins, and how long the whole is. @param at  bytes from the struct's begin  @param ...  further
- * columns of lists of fields
+ * Assert a member's offset and a struct's size.
+ * @param at   bytes from the struct's begin
+ * @param ...  further columns of lists of fields, ignored
  */
 #define WIRE_AT(type, at, member, ...) _Static_assert(offsetof(struct type, member) == (at), #type "." #member);
 #define WIRE_SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type);

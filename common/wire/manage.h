@@ -201,7 +201,7 @@ WIRE_AT(manage_counter, 40, value)
 WIRE_SIZE(manage_counter, 48)
 
 struct manage_result {
-	/* What made the device send again, by its own counters. rdma_rxe: timeouts include NAKs, and false alarms. */
+	/* Causes of retransmissions by the device's own counters. rdma_rxe: timeouts include NAKs, and false alarms. */
 	uint64_t naks, timeouts;
 	uint64_t notification_packets, polling_packets, probe_packets;
 	uint64_t notification_bytes, polling_bytes, probe_bytes;

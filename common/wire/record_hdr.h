@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the stream of records, and every record and frame of records, begin with. */
+/* The headers of the stream of records, of every record, and of every frame of records. */
 #pragma once
 
 #include <stdint.h>

@@ -338,8 +338,9 @@ REC_LINK_RATE_FIELDS(WIRE_AT, rec_link_rate)
 WIRE_SIZE(rec_link_rate, 40)
 
 /*
- * What passed a switch's port of a flow since its first packet, as a flow cache exports it: unasked, once the flow has
- * paused for an epoch, now and then while it lasts, and at the end of the run. A later one replaces an earlier one.
+ * Packets of a flow that passed a switch's port since the flow's first packet, in the way of a flow cache: exported
+ * unasked when the flow has paused for an epoch, now and then while it lasts, and at the end of the run. A later record
+ * replaces an earlier one.
  */
 struct rec_flow_seen {
 	struct rec_hdr hdr;

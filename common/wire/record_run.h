@@ -46,8 +46,8 @@ REC_RUN_FIELDS(WIRE_AT, rec_run)
 WIRE_SIZE(rec_run, 120)
 
 /*
- * What the budget kept back, one record per kind lost: precedes the next record that is sent, unless gaps already take
- * more than an eighth of the bytes; at the latest, REC_END. Counts add up over all gaps of a kind.
+ * Records of one kind that the budget kept back. Precedes the next record that is sent, unless gaps already take more
+ * than an eighth of the bytes; at the latest, it precedes REC_END. Counts add up over all gaps of a kind.
  */
 struct rec_gap {
 	struct rec_hdr hdr;

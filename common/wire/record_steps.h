@@ -133,7 +133,7 @@ struct rec_depend {
 REC_DEPEND_FIELDS(WIRE_AT, rec_depend)
 WIRE_SIZE(rec_depend, 56)
 
-/* Of a step, when its host reports it. Value, number, name. */
+/* State of a step when its host reports it. Value, number, name. */
 #define REC_STEP_STATES(ROW)                                                                                               \
 	ROW(REC_STEP_OVER, 0, "over")                                                                                      \
 	ROW(REC_STEP_OPEN, 1, "open")                                                                                      \

@@ -178,7 +178,10 @@ roce_data_opcode(bool write, bool first, bool last, bool with_imm)
 	return (uint8_t)(base + (first ? 4 : 2) + (with_imm ? 1 : 0));
 }
 
-/* Of a reliable connection, and no answer: not a READ's response, nor an ACK. IBTA volume 1, table 38. */
+/*
+ * @return whether the opcode is a request of a reliable connection: neither a READ response nor an ACK. IBTA volume 1,
+ *         table 38.
+ */
 static inline bool
 roce_is_rc_request(uint8_t opcode)
 {
@@ -192,14 +195,14 @@ roce_is_rc_data(uint8_t opcode)
 	return opcode <= ROCE_RC_WRITE_ONLY_IMM;
 }
 
-/* Of an RC data segment: RDMA WRITE, else SEND. */
+/* @param opcode  of an RC data segment @return true: RDMA WRITE; false: SEND */
 static inline bool
 roce_is_write(uint8_t opcode)
 {
 	return opcode >= ROCE_RC_WRITE_FIRST;
 }
 
-/* Of an RC data segment: first or only one of its message. */
+/* @param opcode  of an RC data segment @return whether it is the first or only one of its message */
 static inline bool
 roce_is_first(uint8_t opcode)
 {

@@ -140,7 +140,7 @@ WIRE_AT(swm_egress, 22, more)
 WIRE_AT(swm_egress, 23, reserved)
 WIRE_SIZE(swm_egress, 24)
 
-/* What a port counts, since the switch is up: field of struct swm_port, and SAI's name of it, as in SONiC's COUNTERS_DB. */
+/* Counters of a port since its switch is up: field of struct swm_port, and SAI's name in SONiC's COUNTERS_DB. */
 #define SWM_COUNTERS_LIST(ROW)                                                                                             \
 	ROW(in_pkts, "SAI_PORT_STAT_IF_IN_UCAST_PKTS")                                                                     \
 	ROW(out_pkts, "SAI_PORT_STAT_IF_OUT_UCAST_PKTS")                                                                   \
@@ -265,7 +265,7 @@ WIRE_AT(swm_samples, 8, sample_pool)
 WIRE_AT(swm_samples, 16, taken)
 WIRE_SIZE(swm_samples, 24)
 
-/* What is read from the first bytes of a packet that was sampled. */
+/* Header fields of a sampled packet, decoded from its first bytes. */
 struct swm_sample {
 	uint32_t src_ip, dst_ip;
 	uint16_t sport, dport;
