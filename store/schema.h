@@ -10,7 +10,7 @@
 
 #include "common/err.h"
 
-/* Of the whole schema: PRAGMA user_version. A column that is added leaves it; one that changes its meaning does not. */
+/* PRAGMA user_version of the schema. A new column keeps it; a column whose meaning changes increases it. */
 #define STORE_VERSION 1
 
 #define STORE_MAX_COLUMNS 32

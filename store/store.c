@@ -69,7 +69,7 @@ run_store_errno(const struct run_store *store)
 	return atomic_load_explicit(&store->error, memory_order_acquire);
 }
 
-/* What SQLite's result means as an errno. It does not keep that of a commit, of which errno is what is left. */
+/* @return the errno for an SQLite result. SQLite does not keep the error of a failed commit, but errno still has it. */
 static int
 errno_of(sqlite3 *db, int result)
 {

@@ -57,7 +57,7 @@ void run_store_settle(struct run_store *store);
 /* A row, after run_store_settle(). After a failure it does nothing. @param cells  as many as the table has columns */
 void run_store_row(struct run_store *store, enum store_table table, const struct store_cell *cells);
 
-/* What was to be written is not there: an errno. */
+/* Records that a write failed, with an errno; the first one is kept. */
 void run_store_fail(struct run_store *store, int error);
 /* @return 0, or the errno of what failed first */
 int run_store_errno(const struct run_store *store);
