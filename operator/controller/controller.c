@@ -572,7 +572,7 @@ receive(struct server *s, struct peer *peer)
 	take_requests(s, peer);
 }
 
-/* What its events are does not matter: either call reports an end or an error. */
+/* The polled events need not be looked at: receive() and send_rest() find an end or an error themselves. */
 static void
 serve_peer(struct server *s, struct peer *peer)
 {

@@ -92,7 +92,7 @@ struct serve_config {
 	int (*is_over)(void);     /* polled after each wait: not 0 ends it */
 };
 
-/* What it did. */
+/* Counters of a server since its start. */
 struct serve_counts {
 	uint64_t peers, requests, refused; /* refused: requests with reply REFUSED */
 	uint64_t turned_away;              /* peers beyond SERVE_MAX_PEERS */

@@ -36,7 +36,7 @@ struct host_list {
 	uint32_t count;
 };
 
-/* What RDMA netlink lists with both ends: connected queue pairs. Datagrams have no far end there. */
+/* @return whether RDMA netlink lists the flow with both ends: a connected queue pair. Datagrams have no far end there. */
 static bool
 is_listed(const struct flow *flow)
 {

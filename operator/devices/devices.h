@@ -23,7 +23,7 @@ struct devices {
 int devices_init(struct devices *devices, const struct emulation *emulation, struct err *err);
 void devices_fini(struct devices *devices); /* also of one that is zero */
 
-/* What changes a fabric that stands still: the services of its emulation. */
+/* Services that change a fabric without traffic: those of its emulation. */
 extern const struct run_service *const devices_services[];
 
 /*
@@ -77,5 +77,5 @@ void standing_close(struct standing *standing);
 int standing_start(struct standing *standing, struct err *err);
 /* Serves in this process, until an interrupt ends it (common/interrupt.h). @param for_ns  at most */
 void standing_serve(struct standing *standing, uint64_t for_ns);
-/* What the sockets did so far. */
+/* @return counters of the sockets so far */
 struct switch_sockets_counts standing_counts(const struct standing *standing);

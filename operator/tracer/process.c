@@ -190,7 +190,7 @@ struct seen {
 	uint32_t samples;
 };
 
-/* What is seen of one source. */
+/* Sampled flows of one source. */
 struct sightings {
 	struct seen *rows; /* [count] */
 	size_t count;
@@ -222,7 +222,7 @@ by_flow(const void *a, const void *b)
 	return (x->flow.nic > y->flow.nic) - (x->flow.nic < y->flow.nic);
 }
 
-/* Of sorted rows the first of each flow stays. @param add  with the samples of the others. @return how many */
+/* Keeps the first of each flow's rows in a sorted array. @param add  it gets the others' samples. @return rows kept */
 static size_t
 unique(struct seen *rows, size_t count, bool add)
 {
