@@ -211,7 +211,7 @@ plugin_program_close(struct plugin_program *program)
 /* A process whose socket has closed has ended so soon, or has closed it alone. */
 #define ENDED_NS 200000000ULL
 #define NAP_NS 2000000ULL
-/* Of the bytes that it has not read yet, for all but turns. */
+/* Bytes of unread output up to which messages other than turns are queued. */
 #define OUT_REFUSALS (PLUGIN_LINE_BYTES / 2)
 
 int

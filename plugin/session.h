@@ -25,7 +25,7 @@ struct plugin_driver {
 	int (*poll_port)(void *ctx, const char *port, struct err *err);
 	int (*poll_flow)(void *ctx, const char *flow, struct err *err);
 	int (*probe)(void *ctx, const char *from, const char *to, struct err *err);
-	/* Whether the names in a finding exist; NULL: the reader of the report checks. */
+	/* Checks that the names in a finding exist; NULL: the reader of the report checks them. */
 	int (*check)(void *ctx, const struct plugin_finding *finding, struct err *err);
 	bool (*hurried)(void);    /* the user interrupted: waits are a tenth as long */
 	void (*waits)(void *ctx); /* NULL, or called again and again while the run waits for a turn */
