@@ -103,7 +103,7 @@ struct search {
 	double best_cost;
 };
 
-/* What a flow more on a link adds to the sum. */
+/* @return the increase of the sum of costs by one more flow on a link */
 static inline double
 cost_of(const struct search *s, uint32_t port)
 {
@@ -135,7 +135,7 @@ is_usable(const struct search *s, const struct route_path *path)
 	return true;
 }
 
-/* What a flow has, if it may keep it. */
+/* Begins with the flow's present path, if that is usable. */
 static void
 begin_search(struct search *s, uint32_t f)
 {

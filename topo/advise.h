@@ -58,7 +58,7 @@ struct advice {
 	uint32_t count, rounds;
 };
 
-/* What was seen of a network, which need not be as its routing has it. */
+/* Observed paths of a network, which may differ from those that its routing describes. */
 struct advise_seen {
 	const struct route_path
 		*paths;     /* [count] that flows have; of no hops: unknown, the flow is left alone. NULL: routing's */

@@ -26,11 +26,10 @@ size_t topo_tables(struct cfg_known *known, size_t cap);
  */
 int topo_import_ns3(const char *path, FILE *to, struct err *err);
 
-/* What is looked at before anything runs. */
-
 /*
- * What no run should begin with: a host without link, hosts that cannot reach each other (hosts do not forward).
- * What concerns one node or link alone (names, self links, rates, port counts) is refused while building.
+ * Checks the whole topology for errors that would void any run: a host without link, or hosts that cannot reach each
+ * other (hosts do not forward). Errors of a single node or link (names, self links, rates, port counts) are refused
+ * while building.
  * @return 0 or -EINVAL
  */
 int topo_check(const struct topo *topo, struct err *err);

@@ -44,7 +44,7 @@ void builder_fini(struct builder *builder);
  */
 int builder_node(struct builder *builder, enum topo_kind kind, const struct cfg_where *where, const char *key,
 		 const char *name);
-/* The same with a name of prefix and number ("h7"). */
+/* builder_node() with a name made of prefix and number ("h7"). */
 int builder_numbered(struct builder *builder, enum topo_kind kind, const char *prefix, uint32_t number);
 
 /* Checks that names are unique, after the last node. @return 0 or -EINVAL */

@@ -58,7 +58,7 @@ reach(const struct topo *topo, struct reached *reached, uint32_t node)
 	reached->nodes[reached->count++] = node;
 }
 
-/* Of packets to one NIC, from all hosts. */
+/* Adds dependencies of packets to one NIC, from all hosts. */
 static void
 add_destination(struct dependencies *d, const struct route_table *routes, uint32_t dst, uint16_t nic,
 		struct reached *reached)

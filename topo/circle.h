@@ -18,11 +18,11 @@ struct dependencies;
 struct dependencies *dependencies_create(const struct topo *topo);
 void dependencies_destroy(struct dependencies *dependencies);
 
-/* Of all packets that routes lead from a host to another, by any port of equal cost. @return 0 or -ENOMEM */
+/* Adds the dependencies of all packets between hosts, by every port of equal cost. @return 0 or -ENOMEM */
 int dependencies_add_routes(struct dependencies *dependencies, const struct route_table *routes);
-/* Of the packets of one path, which a pin may lead elsewhere. */
+/* Adds the dependencies of one path, which a pin may lead off the routes. */
 void dependencies_add_path(struct dependencies *dependencies, const struct route_path *path);
-/* Of an egress port that the switch behind it never pauses: it waits for no other. Called when all are added. */
+/* Removes the dependencies of an egress port that the switch behind it never pauses. Called after all were added. */
 void dependencies_remove(struct dependencies *dependencies, uint32_t port);
 
 /*

@@ -23,7 +23,7 @@
 #define ROUTE_HASH_VALUE(id, name, doc) id,
 enum route_hash_function { ROUTE_HASHES(ROUTE_HASH_VALUE) ROUTE_HASH_FUNCTIONS };
 
-/* What is hashed beside the protocol: fields of the 5-tuple, and of IPv6 the flow label. Value, name in scenarios. */
+/* Header fields that are hashed besides the protocol: the 5-tuple and IPv6's flow label. Value, name in scenarios. */
 #define ROUTE_FIELDS(ROW)                                                                                                  \
 	ROW(ROUTE_SRC, 0, "src")                                                                                           \
 	ROW(ROUTE_DST, 1, "dst") ROW(ROUTE_SPORT, 2, "sport") ROW(ROUTE_DPORT, 3, "dport") ROW(ROUTE_LABEL, 4, "flow-label")
@@ -45,7 +45,7 @@ struct route_hashing {
 #define ROUTE_VXLAN_PORT 4789 /* RFC 7348, section 5 */
 #define ROUTE_VXLAN_BITS 14   /* of the dynamic ports, from 49152 on, that its section 5 recommends */
 
-/* As the headers of one direction have them; host byte order. */
+/* Addresses and ports of one direction's headers; host byte order. */
 struct route_tuple {
 	uint32_t src_ip, dst_ip;
 	uint16_t sport, dport;
@@ -80,7 +80,7 @@ struct route_fields {
 
 struct route_fields route_fields(const struct route_hashing *hashing, const struct route_tuple *tuple);
 uint32_t route_fields_hash(const struct route_fields *fields, uint32_t switch_seed);
-/* Of a tuple that one switch hashes. */
+/* @return the hash of a tuple at one switch */
 uint32_t route_hash(const struct route_hashing *hashing, const struct route_tuple *tuple, uint32_t switch_seed);
 /* The seed of one switch, from the run's. */
 uint32_t route_switch_seed(const struct route_hashing *hashing, uint64_t seed, uint32_t node);

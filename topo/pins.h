@@ -64,7 +64,7 @@ const struct route_pin *route_pins_find(const struct route_pins *pins, const str
  */
 int route_pin_egress(const struct route_pin *pin, const struct topo *topo, uint32_t node, bool reverse);
 
-/* The same for flow number flow of the attached table. pins may be NULL. */
+/* route_pin_egress() for the flow with number flow of the attached table. pins may be NULL. */
 int route_pinned_egress(const struct route_pins *pins, uint32_t node, uint32_t flow, bool reverse);
 
 /* @return the pin of such a flow where it is one that does not hold beside links that are down, or NULL */

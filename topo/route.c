@@ -98,7 +98,7 @@ is_member(const struct route_table *table, const struct topo_port *port)
 	return !any || is_usable(table, port);
 }
 
-/* Where paths to an edge end: its switch, or a bond's leaves. @return their number, at the head of the queue */
+/* Finds the nodes where paths to an edge end: its switch, or a bond's leaves. @return their number, at the queue's head */
 static uint32_t
 find_targets(struct route_table *table, uint32_t edge)
 {
@@ -302,7 +302,7 @@ have_same_leaves(const struct route_table *table, uint32_t a, uint32_t b)
 	return true;
 }
 
-/* What a leaf has of a bonded host: the ports of one set, for each of them. */
+/* Lists, for each leaf of a bonded host, its ports to that host as one set. */
 static void
 list_leaf_ports(struct route_table *table, uint32_t host, uint32_t *count)
 {
@@ -421,7 +421,7 @@ compare_keys(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Of all switches, whose keys are set: the least first. */
+/* Sorts all switches by their keys, in ascending order. */
 static void
 sort_switches(struct route_table *table)
 {
@@ -445,7 +445,7 @@ order_by_tiers(struct route_table *table)
 	sort_switches(table);
 }
 
-/* Of each part that cables connect: breadth first from its highest switch. The order before is that of tiers. */
+/* Orders each connected component breadth first from its highest switch. Expects the order by tiers. */
 static void
 order_by_tree(struct route_table *table)
 {
@@ -656,7 +656,7 @@ route_next_hops(const struct route_table *table, uint32_t node, uint32_t dst, ui
 
 /* The path of one flow: choice, path, delay. */
 
-/* What switches hash of one direction of a flow. */
+/* @return the fields that switches hash for one direction of a flow */
 static struct route_fields
 hashed_fields(const struct routing *routing, const struct flow *flow, bool reverse)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the network is: nodes, ports, links. Immutable once built. */
+/* The network: nodes, ports, links. Immutable once built. */
 #pragma once
 
 #include <stdbool.h>
@@ -115,7 +115,7 @@ topo_nic_mac(uint32_t node, uint16_t nic, uint8_t mac[6])
 
 /* For people: counts, then every node with its ports and links. */
 void topo_show(const struct topo *topo, FILE *to);
-/* The same as an undirected graph for Graphviz. */
+/* Prints the topology as an undirected graph for Graphviz. */
 void topo_show_dot(const struct topo *topo, FILE *to);
-/* As a scenario's group "topology" of kind "explicit". */
+/* Prints the topology as a scenario's group "topology" of kind "explicit". */
 void topo_show_scenario(const struct topo *topo, FILE *to);
