@@ -31,9 +31,7 @@ struct telem_config {
 	const uint8_t (*class_of)[8]; /* [nports] class in which data that enters there is queued, by its own; NULL: that */
 };
 
-/*
- * What a port keeps by class: each lossless one for itself, in order, and behind them the other data classes together.
- */
+/* Classes that a port keeps counters for: each lossless class by itself, in order, then all other data classes as one. */
 #define TELEM_MAX_CLASSES 8
 
 static inline uint32_t
@@ -66,7 +64,7 @@ enum telem_pause {
 	TELEM_XOFF_SENT,     /* this connector's ingress paused its peer */
 };
 
-/* What a report adds about the moment it is made, by class. */
+/* State of a class at the moment of a report. */
 struct telem_present {
 	uint64_t queue_packets, queue_bytes;
 	uint64_t ingress_bytes, ingress_xoff_bytes, pausing_since_ps;
@@ -80,7 +78,7 @@ enum telem_extent {
 	TELEM_ROWS,  /* and the rows of what left by it */
 };
 
-/* What a port is asked for. */
+/* A request for a port's report. */
 struct telem_query {
 	enum telem_extent extent;
 	uint32_t event; /* 0: no request yet */
@@ -101,7 +99,7 @@ struct collector {
 	/* @param classes  bit p: of class p */
 	void (*on_pause)(void *state, uint8_t classes, enum telem_pause what, uint64_t now_ps);
 	void (*on_drop)(void *state, const struct pkt *p, enum rec_drop reason, uint64_t now_ps);
-	/* The next epoch begins. @param digest  updated. @return false if the counts of the last epoch do not add up */
+	/* Begins the next epoch. @param digest  updated. @return false if the counts of the last epoch do not add up */
 	bool (*on_epoch)(void *state, uint64_t now_ps, uint64_t *digest);
 	void (*report)(void *state, const struct telem_query *query, struct recbuf *records);
 	/* Unasked, at an epoch's end. @param last  of the run */

@@ -573,7 +573,7 @@ epochs_was_shared(const struct epochs *e)
 	return waited && flows > 1;
 }
 
-/* What a port reports of its epochs: rows of the closed ones, summed, and of the open one with the present state. */
+/* A port's report: rows of its closed epochs, summed, and of the open one with the present state. */
 
 #define MANY_EPOCHS 8     /* beside this number of closed epochs the open one counts for little */
 #define OVERTAKES_NAME 64 /* and a flow is named from 1/N of these on */
@@ -711,8 +711,9 @@ put_overtaker(const struct epochs *e, const struct epochs_span *span, const stru
 }
 
 /*
- * What class 0, and strict classes, took in a span. At a switch port where fewer than quiet_depth packets waited, it
- * does not count. @return whether there is something to report
+ * Sums the packets of class 0 and of strict classes that overtook data in a span. A switch port at which fewer than
+ * quiet_depth packets waited does not report any.
+ * @return whether there is something to report
  */
 static bool
 sum_overtakes(const struct epochs *e, const struct epochs_span *span, struct overtakes *sum)
@@ -733,7 +734,7 @@ sum_overtakes(const struct epochs *e, const struct epochs_span *span, struct ove
 	       overtakes_fold(sum, OVERTAKES_NAME) * REC_OVERTAKE_LEAST_SHARE >= data_bytes;
 }
 
-/* What the class is doing now. */
+/* Adds the class's present state to its row. */
 static void
 add_present(const struct epochs *e, uint32_t class, const struct telem_present *present, struct rec_port_row *row)
 {
@@ -820,7 +821,7 @@ has_new_flow(const struct epochs *e, uint64_t first)
 	return false;
 }
 
-/* What there is to notice of a port. */
+/* Facts about an epoch by which it is decided whether a port is worth a report. */
 struct notice {
 	uint64_t packets;
 	bool deep;   /* a queue */
@@ -921,7 +922,7 @@ report_state(const struct epochs *e, const struct telem_query *query, struct rec
 	report_port_rows(e, &span, query->present, true, records);
 }
 
-/* What late looks depend on. */
+/* Notes that the port was asked, and which classes were paused then: late looks report these later. */
 static void
 note_asked(struct epochs *e)
 {

@@ -81,7 +81,7 @@ struct epoch_row {
 	uint32_t in_port, depth_max;
 };
 
-/* What is counted by class: see telem_class(). What rows hold is summed when they are reported: epochs_sum(). */
+/* Counters of a class (telem_class()) in an epoch. Those that rows hold, too, are summed for a report: epochs_sum(). */
 struct epoch_class {
 	uint64_t pause_ps;
 	uint32_t pauses_received, pauses_sent;
@@ -110,12 +110,12 @@ struct epochs_pause {
 	uint64_t last_paused; /* the latest epoch with a pause + 1, 0: none */
 };
 
-/* Of a class, since the run began. */
+/* Enqueued packets and bytes of a class since the run began. */
 struct epochs_total {
 	uint64_t packets, bytes;
 };
 
-/* What passed of a flow, of epochs that are closed. */
+/* Traffic of a flow in closed epochs. */
 struct flow_seen {
 	uint64_t first_ps;         /* its first packet */
 	uint64_t last;             /* the latest epoch that has one of its packets + 1; 0: none */
@@ -130,7 +130,7 @@ struct pause_over {
 	bool asked; /* in the one that is held */
 };
 
-/* What late looks report. */
+/* State of late looks: what ports report later, unasked. */
 struct epochs_late {
 	struct flow_seen *flows; /* [slots_cap] */
 	struct pause_over pauses[TELEM_MAX_CLASSES];
@@ -292,7 +292,7 @@ epochs_was_fed(const struct epochs *e, uint8_t prio, uint16_t in_port)
 	       e->last_fed[class * e->config->nports + in_port] > epochs_oldest_kept(e);
 }
 
-/* What of each class was enqueued since the run began, kept epochs or not. */
+/* Sums the packets and bytes of each class that were enqueued since the run began, including epochs no longer kept. */
 void epochs_totals(const struct epochs *e, struct epochs_total totals[8]);
 
 /* Packets of a flow since the run began, kept epochs or not. */

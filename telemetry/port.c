@@ -285,7 +285,7 @@ telem_late(struct telem_port *t, struct telem_reporter *to, uint64_t now_ps, boo
 
 /* Polling packets at a host's port. */
 
-/* What a host's port remembers of an event. */
+/* Flags of an event that a host's port remembers. */
 #define ASKED 1
 #define SENT_BACK 2
 

@@ -16,7 +16,7 @@
 #include "telemetry/collector.h"
 #include "telemetry/epochs.h"
 
-/* What every port of a switch or a NIC keeps and reports about polling packets that reach it (VEDRFOLNIR III-C3). */
+/* Telemetry that every port of a switch or a NIC keeps, and reports for polling packets (VEDRFOLNIR III-C3). */
 
 /*
  * Events that a switch port remembers having answered: a number of sets, chosen by a hash of the event, of a fixed
@@ -200,7 +200,7 @@ void telem_late(struct telem_port *t, struct telem_reporter *to, uint64_t now_ps
  * unless packets were dropped there: the previous switch has reported that the polling packet went to a host.
  */
 
-/* Of one port of a host. */
+/* One port of a host, for its handling of polling packets. */
 struct telem_poll {
 	struct telem_port *port;
 	struct telem_reporter *to;

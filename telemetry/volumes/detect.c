@@ -97,9 +97,9 @@ detect_limit(double rate, uint32_t tests)
 #define MANY_DOF 1e6 /* degrees of freedom: a variance that is as good as known */
 
 /*
- * Of ports independent standard normal deviations the kept least squares, given the next in order, u^2, are those of a
- * normal distribution cut off at -u and u: mean and variance of a square there are m(u) and v(u), and the next in order
- * has the density of an order statistic. Integrated over u, this gives mean and variance of their sum.
+ * Mean and variance of the sum of the least squares that are kept, among standard normal deviations of independent
+ * ports. Given the next in order, u^2, the kept ones are squares of a normal distribution cut off at -u and u, with
+ * mean m(u) and variance v(u); the next in order has the density of an order statistic. Integrated over u.
  */
 static void
 moments(uint32_t ports, uint32_t kept, double *mean, double *variance)
@@ -141,8 +141,8 @@ left_out(uint32_t others)
 static const double about_median[] = { [4] = 0.8194, 0.9078, 0.9276, 0.9750, 0.9711, 0.9968, 0.9901 };
 
 /*
- * The same for the half of n numbers that is nearest to their median: the sum of squares about it, from a million draws
- * each.
+ * Mean and degrees of freedom of the sum of squares about the median, for the half of n numbers that is nearest to it.
+ * From a million draws each.
  */
 static const struct {
 	double mean, dof;
@@ -268,7 +268,7 @@ spread(double *missing, uint32_t count)
 	put_in_order(missing, count);
 }
 
-/* Where all are kept, their mean; else their median, which those that are left out do not move. */
+/* @return the mean if all are kept; else the median, which does not depend on those left out */
 static double
 middle_of(const double *missing, uint32_t count, uint32_t kept)
 {
@@ -366,7 +366,7 @@ detect_noise_lossy(const struct detect_noise *noise, const struct detect_losses 
 		return *noise;
 	share = packets / losses->packets;
 	sum = sent + packets * lost * (1 - 2 * share) + share * share * losses->variance;
-	/* What is known of the sum varies by nothing (Satterthwaite, Biometrics 1946). */
+	/* The known part of the sum has no estimation error (Satterthwaite, Biometrics 1946). */
 	dof = sent > 0 ? noise->dof * (sum / sent) * (sum / sent) : 0;
 	return (struct detect_noise){ .variance = sum, .dof = dof < MANY_DOF ? dof : 0 };
 }
@@ -381,8 +381,8 @@ detect_noise_lossy(const struct detect_noise *noise, const struct detect_losses 
 static const double references[DETECT_SUMS] = { 1.5, 0.75, 0.375, 0.1875 };
 
 /*
- * What the integral of a normal density up to a limit needs: where nodes are farthest apart, 0.8 standard deviations, their
- * error is exp(-2 (pi / 0.8)^2) of it, or 4e-14.
+ * @return the number of nodes that integrate a normal density up to a limit. Where they are farthest apart, 0.8
+ *         standard deviations, their relative error is exp(-2 (pi / 0.8)^2), or 4e-14.
  */
 static int
 nodes_of(double limit)

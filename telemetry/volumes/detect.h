@@ -68,8 +68,8 @@ struct detect_noise detect_noise_random(double packets, double share);
 double detect_score(double missing, const struct detect_noise *noise);
 
 /*
- * The same to be summed up over iterations, whose counts are whole numbers as well: half a packet more or less is of
- * the sum, not of each of its parts, and is detect_rounding().
+ * The score of one iteration for a sum over iterations, whose counts are whole numbers as well. The correction of half
+ * a packet applies once, to the sum, not to each addend: detect_rounding().
  */
 double detect_addend(double missing, const struct detect_noise *noise);
 /* @return half a packet, in deviations */
@@ -127,14 +127,14 @@ void detect_trim_init(struct detect_trim *trim, uint32_t others, bool half);
 void detect_learn(struct detect_learned *learned, const struct detect_ports *ports, const double *missing);
 
 /*
- * What is learned so far, of one iteration at least: the noise of a further iteration of a port is to be judged by it.
- * All packets arrive somewhere: what one port has more others have less, so that counts of n ports differ from each
- * other by n / (n - 1) of a count's variance.
+ * @return the noise learned so far, after one iteration at least, by which the port's next iteration is judged. All
+ *         packets arrive somewhere: if one port has more, others have less, so that counts of n ports differ from each
+ *         other by n / (n - 1) of a count's variance.
  */
 struct detect_noise detect_noise_learned(const struct detect_learned *learned, const struct detect_ports *ports,
 					 uint32_t port);
 
-/* What losses that are known add to the noise of a sender's ports. */
+/* Noise that known losses add at a sender's ports. */
 struct detect_losses {
 	double packets; /* that the sender's ports are predicted to see, all together */
 	/* sum over ports of the packets predicted there that are not the first to be sent: packets * lost */

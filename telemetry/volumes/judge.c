@@ -13,7 +13,7 @@
 /* Preconditions of the tests. */
 
 const struct volumes_precondition volumes_preconditions[VOLUMES_TESTS] = {
-	/* What a single port loses arrives later by the same port: nothing is missing. */
+	/* A single port's losses are sent again and arrive at the same port: nothing is missing. */
 	[VOLUMES_TEST_THRESHOLD] = { .name = "threshold",
 				     .least_ports = 2,
 				     .most_ports = UINT32_MAX,
@@ -54,7 +54,7 @@ volumes_knows_noise(const struct volumes_basis *basis)
 	return volumes_can_judge(VOLUMES_TEST_RANDOM, basis) || volumes_can_judge(VOLUMES_TEST_LEARNED, basis);
 }
 
-/* What is predicted. */
+/* Prediction of volumes. */
 
 int
 predict_init(struct predict *p, const struct predict_config *config, const struct volumes_config *volumes)
@@ -94,7 +94,7 @@ split(struct predict *p, const struct volumes *v, uint16_t sender)
 	}
 }
 
-/* What was summed up is what an iteration has, or what its demand is. */
+/* Derives the prediction from the learned sum: the mean load, or the split of the mean demand. */
 static void
 conclude(struct predict *p, const struct volumes *v)
 {
@@ -152,8 +152,8 @@ unevenness(double bytes, double even_bytes)
 }
 
 /*
- * Of one sender, at the ports where its load differs. @param[in,out] was, is  unevenness of the learned load, and of
- * the present one
+ * Adds up one sender's unevenness over the ports where its load differs from the learned one.
+ * @param[in,out] was, is  unevenness of the learned load, and of the present one
  */
 static void
 add_unevenness(const struct predict *p, const struct volumes *v, const struct volumes_slot *slot, uint16_t sender,
@@ -323,7 +323,7 @@ gather(struct scores *scores, const struct volumes *v, const struct volumes_slot
 	return ports;
 }
 
-/* As packets choose among ports by themselves, against a prediction that is off by noise of its own. */
+/* @return the noise of packets that choose among ports by themselves, plus that of the prediction */
 static struct detect_noise
 random_noise(const struct scores *scores, const struct detect_losses *losses, double packets)
 {
@@ -350,9 +350,8 @@ score(struct scores *scores, const struct detect_losses *losses, const struct de
 }
 
 /*
- * Where several ports lack at a time, those that a port's noise is learned from have their faults among them, and each
- * hides the others. But as long as half of them are sound, those lie beside each other: what lacks more than their
- * noise explains stands out, too.
+ * Faults at several ports hide each other: each is in the noise that the others are judged by. While at least half of
+ * the ports are sound, their counts lie close together: a port that lacks more than the noise of that half stands out.
  */
 static void
 score_by_half(struct scores *scores, const struct volumes *v, const struct detect_losses *losses, uint16_t sender,

@@ -51,7 +51,7 @@ struct locate_grid {
 struct locate_place {
 	enum rec_loss_place where;
 	uint16_t sender; /* VOLUMES_NO_SENDER: local */
-	/* Of the senders concerned, expected by what other ports saw of them. */
+	/* Packets and bytes of the senders concerned; the expected ones derive from the counts of other ports. */
 	double expected_packets, got_packets;
 	double expected_bytes, got_bytes;
 	double dispersion;                /* of counts, as other ports have it */
@@ -59,7 +59,10 @@ struct locate_place {
 	double drop, drop_low, drop_high; /* share of packets lost, and its interval at 95 % */
 };
 
-/* Of a switch: the counts of an iteration at the ports without an alarm, and room to compare senders. */
+/*
+ * State of locating losses at a switch: the counts of an iteration at ports without an alarm, and scratch memory to
+ * compare senders.
+ */
 struct locate {
 	bool *refers;  /* [ports] those that the others are compared with */
 	double *scale; /* [senders] seen over predicted */
@@ -80,8 +83,8 @@ void locate_fini(struct locate *l);
 uint32_t locate_port(struct locate *l, const struct locate_grid *grid, uint16_t port);
 
 /*
- * What each test of a sender's volumes takes for granted. Where that does not hold the test is silent, and the monitor
- * reports the row's reason: nothing was judged. docs/flowpulse.md, "What a test needs".
+ * Preconditions of the tests of a sender's volumes. A test whose precondition does not hold is silent, and the monitor
+ * reports the row's reason for not judging. docs/flowpulse.md, "What a test needs".
  */
 
 enum volumes_test {
@@ -92,7 +95,7 @@ enum volumes_test {
 	VOLUMES_TESTS
 };
 
-/* What a switch knows of a sender before it judges it. */
+/* Facts about a sender that decide which tests can judge it. */
 struct volumes_basis {
 	uint32_t ports; /* that something of it is predicted at */
 	bool is_random; /* its packets choose among them by themselves, and the noise of the prediction is known */
@@ -157,7 +160,7 @@ predict_of_demand(uint64_t demand_bytes, uint64_t share)
 
 /* Takes in an iteration that nothing was predicted of. */
 void predict_learn(struct predict *p, const struct volumes *v, const struct volumes_slot *slot);
-/* The next task begins: learned loads are forgotten, declared ones stay. */
+/* Prepares for the next task: forgets learned loads, keeps declared ones. */
 void predict_forget(struct predict *p, const struct volumes *v);
 /* Nothing is predicted until the next declaration. */
 void predict_clear(struct predict *p, const struct volumes *v);
@@ -191,7 +194,7 @@ struct scores {
 	struct detect_trim *trims;      /* [ports + 1] */
 	struct detect_learned *learned; /* [senders] */
 	float *squares;                 /* [senders * ports] of them */
-	/* Of detector threshold: the same of the half of the ports that differ least. */
+	/* For detector threshold: trims, learned and squares for the half of the ports that differ least. */
 	struct detect_trim *half_trims;
 	struct detect_learned *half_learned;
 	float *half_squares;
@@ -203,11 +206,11 @@ struct scores {
 	double *missing;  /* [ports] room */
 	float *losses;    /* [ports] room */
 	float *lost;      /* [ports * senders] known lost share of the bytes sent by each, set with the prediction */
-	/* Of the iteration scored last, as known before it. */
+	/* Of the iteration scored last, as known before it was learned from. */
 	float *variance;    /* [ports * senders] packets^2, of the bytes sent by each, from spraying alone */
 	double *dof;        /* [senders] degrees of freedom of that; 0: it is not known */
 	float *noise_bytes; /* [ports * senders] less than it is missing without a fault, at the rate */
-	/* Of detector pooled: packets missing in the latest iterations of each sender, and their sum. */
+	/* For detector pooled: missing packets of each sender's latest iterations, and their sum. */
 	float *history;              /* [SCORES_HISTORY * ports * senders] bytes */
 	uint32_t *nscored;           /* [senders] iterations */
 	struct volume_count *counts; /* [ports * senders] */

@@ -60,7 +60,7 @@ bytes_a_packet(const struct locate_grid *grid, uint16_t sender)
 
 /* ---- the reference ---- */
 
-/* What a port lacks of the prediction, of all senders that can be compared. */
+/* @return the share of its prediction that a port lacks, over all senders that can be compared */
 static double
 port_lacks(const struct locate_grid *grid, uint16_t port)
 {
@@ -226,7 +226,7 @@ remote_surprise(const struct locate_part *parts, uint32_t count, uint32_t faulty
 
 /* ---- places ---- */
 
-/* What these senders lost by one link. */
+/* Describes the loss of these senders at one link. */
 static struct locate_place
 make_place(enum rec_loss_place where, const struct locate_part *parts, uint32_t count, const struct locate *l)
 {

@@ -128,7 +128,7 @@ uint64_t volumes_next_ps(const struct volumes *v);
 struct volumes_slot *volumes_due(struct volumes *v, uint64_t now_ps, uint64_t *at_ps);
 /* No more packets arrive: the iterations that are counted now are over. @return as volumes_due() */
 struct volumes_slot *volumes_last(struct volumes *v);
-/* What volumes_due() returned has been read. */
+/* Frees the slot that volumes_due() returned, once it has been read. */
 void volumes_release(struct volumes *v, struct volumes_slot *slot);
 /* Routes have changed, between windows: the iterations that are counted now cannot be compared. */
 void volumes_routes_changed(struct volumes *v);
