@@ -245,8 +245,8 @@ place_steps(struct coll_builder *builder, struct coll_schedule *schedule)
 }
 
 /*
- * Of dependencies of one step on another the first stays; one on a step that is not there is refused later. @return 0
- * or -ENOMEM
+ * Removes repeated dependencies of a step: the first of each stays. Those on missing steps stay, to be refused later.
+ * @return 0 or -ENOMEM
  */
 static int
 drop_twice(const struct coll_builder *builder, struct coll_schedule *schedule)

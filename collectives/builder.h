@@ -19,7 +19,7 @@
 
 struct coll_builder;
 
-/* What a step moves. */
+/* A range of elements that a step moves. */
 struct coll_chunk {
 	uint64_t src_elems;   /* where it is read in the sender's memory */
 	uint64_t dst_elems;   /* where it is put in the receiver's */
@@ -32,13 +32,13 @@ struct coll_builder *coll_builder_create(uint32_t ranks);
 /* One that counts steps and keeps none: it takes no more memory for more of them, and has no schedule in the end. */
 struct coll_builder *coll_builder_create_counting(uint32_t ranks);
 /*
- * Of one that counts: every rank has this number of steps more, which takes no time for each.
- * @return false: it keeps steps, and has none of these
+ * Adds EACH steps to every rank of a counting builder, in a time that does not depend on EACH.
+ * @return false: the builder keeps steps, and nothing was added
  */
 bool coll_builder_count_all(struct coll_builder *builder, uint32_t each);
 /* @return 0; -ENOMEM or -E2BIG: what was added before the first error is counted */
 int coll_builder_counted(const struct coll_builder *builder, struct coll_step_count *count);
-/* Of one that is not going to be finished. NULL: nothing. */
+/* Frees a builder that is not going to be finished; also NULL. */
 void coll_builder_destroy(struct coll_builder *builder);
 
 /*

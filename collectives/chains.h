@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where a schedule is any acyclic graph, a rank has several steps in flight at once, and the paper's one Send Step
- * Queue and one Receive Step Queue a rank (III-C1) become one of each a chain. A rank's steps are divided into chains
- * greedily, in the order of its list: a step joins the chain whose last step is one of its own dependencies, the latest
- * of them; else the chain whose last step is the one before it of the same peer and channel; else it begins a chain. So
- * the steps of a chain follow each other in every run, whatever their times: none starts before the one in front of it
- * is complete. The other dependencies of a step are not in its chain: other ranks' messages, and own steps of other
- * chains. A ring is one chain a rank, two channels are two, a linear AllToAll of n ranks n - 1 of one step.
+ * Chains of a schedule. A schedule is any acyclic graph, and a rank has several steps in flight at once: the paper's
+ * one Send Step Queue and one Receive Step Queue a rank (III-C1) become one of each a chain. A rank's steps are divided
+ * into chains greedily, in the order of its list: a step joins the chain whose last step is one of its own
+ * dependencies, the latest of them; else the chain whose last step is the one before it of the same peer and channel;
+ * else it begins a chain. So the steps of a chain follow each other in every run, whatever their times: none starts
+ * before the one in front of it is complete. The other dependencies of a step are not in its chain: other ranks'
+ * messages, and own steps of other chains. A ring is one chain a rank, two channels are two, a linear AllToAll of n
+ * ranks n - 1 of one step.
  */
 #pragma once
 

@@ -52,7 +52,7 @@ share(const struct coll_params *params, uint64_t count, uint32_t channel)
 }
 
 /*
- * What one of params->channels channels has to do.
+ * Computes the share of one of params->channels channels.
  * @return 0; -ENOMEM; -EINVAL with err set: fewer elements than channels
  */
 static int
@@ -339,7 +339,7 @@ refuse_pair(const struct coll_params *params, struct err *err)
 		       coll_algorithm_name(params->algorithm), known);
 }
 
-/* What only some operations and algorithms have. */
+/* Checks parameters that only some operations and algorithms take. @return 0 or -EINVAL */
 static int
 check_extras(const struct coll_params *params, struct err *err)
 {
@@ -442,9 +442,7 @@ channels_of(const struct coll_schedule *schedule)
 	return highest + 1;
 }
 
-/*
- * Whether a channel has something to send: of blocks of any length there may be none that is long enough for all channels.
- */
+/* @return whether a channel has anything to send. With blocks of any length, none may be long enough for all channels. */
 static bool
 has_work(const struct coll_params *params, const struct coll_part *part)
 {

@@ -63,7 +63,7 @@ fill_piece(void *memory, enum coll_type type, const struct coll_piece *piece, ui
 	}
 }
 
-/* What a rank has not contributed must not look like any rank's contribution. */
+/* Fills memory with values that no rank contributes, so that an element that was never written is noticed. */
 static void
 fill_noticed(void *memory, enum coll_type type, uint64_t count, uint32_t salt)
 {
@@ -147,7 +147,7 @@ coll_data_wrong(const void *memory, const struct coll_schedule *schedule, enum c
 	return wrong;
 }
 
-/* What the operation promises. */
+/* The result of an operation. */
 
 struct coll_params
 coll_schedule_params(const struct coll_schedule *schedule)

@@ -18,8 +18,8 @@ coll_elem_bytes(enum coll_type type)
 }
 
 /*
- * What the elements of a vector are while they are summed and checked: floats are integers where more ranks add to them
- * than floats hold exactly, so that a sum is exact in any order. The functions below take this type.
+ * @return the type of elements while they are summed and checked; the functions below take it. Floats become integers
+ *         where more ranks add to them than floats hold exactly, so that a sum is exact in any order.
  */
 enum coll_type coll_data_type(enum coll_type type, const struct coll_schedule *schedule);
 
@@ -44,8 +44,8 @@ uint64_t coll_data_wrong(const void *memory, const struct coll_schedule *schedul
 struct coll_params coll_schedule_params(const struct coll_schedule *schedule);
 
 /*
- * What a rank has of its group's before the first step (COLL_IN), and after the last (COLL_OUT); at_elems is its place
- * in memory.
+ * The pieces of its group's data that a rank has before the first step (COLL_IN) and after the last (COLL_OUT).
+ * at_elems is a piece's place in memory.
  */
 uint32_t coll_contents_count(const struct coll_schedule *schedule, uint32_t rank, enum coll_side side);
 struct coll_piece coll_contents(const struct coll_schedule *schedule, uint32_t rank, enum coll_side side, uint32_t index);

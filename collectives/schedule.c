@@ -170,9 +170,9 @@ has(const uint64_t *set, uint32_t rank)
 }
 
 /*
- * Whether a message of the next iteration can be sent only when its receiver has started this one: it waits for some
- * rank's start there, hence for that rank's end here, and that end for the receiver's start. Mostly it is the sender's
- * own.
+ * @return whether a message of the next iteration can be sent only once its receiver has started that iteration: the
+ *         message waits for some rank's start there, hence for that rank's end here, and that end for the receiver's
+ *         start. In most cases that rank is the sender.
  */
 static bool
 waits_for_receiver(const struct starts *starts, const struct graph *graph, uint32_t step)
@@ -254,7 +254,7 @@ find_members(struct barrier *barrier)
 	}
 }
 
-/* Whether some step of a rank waits for another step. */
+/* @return whether some step of a rank waits for a step */
 static bool
 is_waited_for(const struct graph *graph, uint32_t step, uint32_t rank)
 {
@@ -408,7 +408,10 @@ copy_array(const void *array, size_t count, size_t elem_bytes)
 	return copied != NULL ? memcpy(copied, array, count * elem_bytes) : NULL;
 }
 
-/* What the operation promises is promised to each group. @return 0 or -ENOMEM */
+/*
+ * Copies to the whole schedule what its groups share: counts, pairs, and each rank's place in its group.
+ * @return 0 or -ENOMEM
+ */
 static int
 keep_groups(struct coll_schedule *all, const struct coll_schedule *one, const struct coll_spread *spread)
 {

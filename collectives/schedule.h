@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a collective is to do (struct coll_params), and the schedule that is made of it, as data: for each rank an ordered
- * list of steps, each sending one chunk to one peer or working on the rank's own memory, and what each step waits for: an
+ * A collective (struct coll_params), and the schedule that is made of it, as data: for each rank an ordered list of
+ * steps, each sending one chunk to one peer or working on the rank's own memory, and the dependencies of each step: an
  * acyclic graph.
- * What the operation promises is in collectives/op/, what algorithms make of it in collectives/algorithm/.
+ * collectives/op/ defines the results of operations, collectives/algorithm/ makes their steps.
  */
 #pragma once
 
@@ -79,14 +79,14 @@ struct coll_step {
 
 _Static_assert(sizeof(struct coll_step) == 48, "a run has millions of them");
 
-/* Where things are in a rank's memory: the same for all ranks. */
+/* The layout of a rank's memory, the same for all ranks. */
 struct coll_layout {
 	uint64_t in_elems, out_elems; /* where its input and its result begin; alike: in place */
 	uint64_t scratch_elems;       /* where neither is */
 	uint64_t memory_elems;        /* its length */
 };
 
-/* What results call a collective, in nccl-tests' terms. */
+/* The size of a collective in results, in nccl-tests' terms. */
 struct coll_size {
 	enum coll_op op;
 	uint32_t ranks, root; /* of each group that runs it for itself */
@@ -113,13 +113,13 @@ struct coll_schedule {
 	struct coll_size of_file;     /* op COLL_CUSTOM: what the file's messages are together; bytes 0: unknown */
 };
 
-/* As scenario files spell them. */
+/* Names as in scenario files. */
 const char *coll_op_name(enum coll_op op);
 const char *coll_algorithm_name(enum coll_algorithm algorithm);
 
-/* Whether there is such a pair. */
+/* @return whether the algorithm has the operation */
 bool coll_algorithm_has(enum coll_algorithm algorithm, enum coll_op op);
-/* Whether every step of it sends one block, so that a step's length gives the vector's. */
+/* @return whether every step sends one block, so that a step's length gives the vector's */
 bool coll_block_steps(enum coll_algorithm algorithm, enum coll_op op);
 
 /* A rank's place in its group; COLL_NONE: it has no part. */
@@ -148,7 +148,7 @@ coll_all_steps(const struct coll_schedule *schedule)
 	return schedule->first_step[schedule->ranks];
 }
 
-/* Where a step stands in schedule->steps. step counts from 1. */
+/* @return the index in schedule->steps of a rank's step; step counts from 1 */
 static inline size_t
 coll_step_index(const struct coll_schedule *schedule, uint32_t rank, uint32_t step)
 {
@@ -188,14 +188,14 @@ struct coll_step_count {
 };
 
 /*
- * What coll_schedule_create() would make, without memory for it. Of several channels at least so many: a message of
- * several blocks becomes several there.
+ * Counts the steps of the schedule that coll_schedule_create() would make, without memory for it. With several channels
+ * this is a lower bound: a message of several blocks becomes several there.
  * @return 0; -ENOMEM; -EINVAL or -E2BIG: there is no such schedule
  */
 int coll_schedule_count(const struct coll_params *params, struct coll_step_count *count);
 void coll_schedule_destroy(struct coll_schedule *schedule);
 
-/* What a check may take: memory of its own, and entries of clocks, cells and accesses that it looks at. */
+/* Limits of a check: its own memory, and entries of clocks, cells and accesses that it looks at. */
 struct coll_check_budget {
 	uint64_t bytes, work;
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What an algorithm provides. A new one is a file here, its line in meson.build, and a row of COLL_ALGORITHMS
+ * The interface of an algorithm. A new one is a file here, its line in meson.build, and a row of COLL_ALGORITHMS
  * (common/wire/collective.h); scenarios, reports and the tests over all algorithms have it then.
  */
 #pragma once
@@ -35,5 +35,5 @@ struct coll_algorithm_ops {
 #define COLL_ALGORITHM_EXTERN(id, value, name, symbol) extern const struct coll_algorithm_ops coll_##symbol;
 COLL_ALGORITHMS(COLL_ALGORITHM_EXTERN)
 
-/* Of a row of COLL_ALGORITHMS. */
+/* @return the operations of a row of COLL_ALGORITHMS */
 const struct coll_algorithm_ops *coll_algorithm_ops(enum coll_algorithm algorithm);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What algorithms have in common: rounds, trees, the blocks of all pairs. */
+/* Patterns that algorithms share: rounds, trees, the blocks of all pairs. */
 #pragma once
 
 #include <stdlib.h>

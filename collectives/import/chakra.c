@@ -281,7 +281,7 @@ write_out(struct expansion *x)
 	return rc;
 }
 
-/* Of the operation that the node names. @param root  as a member of the group */
+/* Makes the schedule of a node's collective. @param root  as a member of the group */
 static struct coll_schedule *
 make_schedule(const struct chakra *chakra, const struct chakra_group *group, const struct chakra_node *node, uint32_t root,
 	      struct err *err)
@@ -458,7 +458,7 @@ static int
 add_operations(struct chakra *chakra, uint32_t rank, struct chakra_node *node)
 {
 	struct program_op op = { .kind = PROGRAM_JOIN, .rank = rank, .place = { rank, node->offset, node->id } };
-	/* What a processor does to start a collective moves nothing. */
+	/* A CPU node that only starts a collective moves no data. */
 	bool starts = node->type == CHAKRA_COLL && node->cpu && node->comm_size == CHAKRA_ABSENT;
 	int rc = 0;
 

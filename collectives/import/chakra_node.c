@@ -117,7 +117,7 @@ is_used_attribute(const struct wire_field *attribute, chakra_is_used *is_used)
 	return used;
 }
 
-/* Of a node's inputs the values are used alone. @return the field of the last ones; of no bytes: there are none */
+/* @return the last "values" field of a node's inputs, the only part that is used; value_bytes 0: there is none */
 static struct wire_field
 values_of(const struct wire_field *inputs)
 {
@@ -345,7 +345,7 @@ chakra_find_files(struct chakra *chakra)
  * a metadata node: [{"pg_name": "NAME", "ranks": [ranks], ...}, ...], no ranks being all of them.
  */
 
-/* Where a group is, or the free slot where it belongs. */
+/* @return the slot of a group, or the free slot where it belongs */
 static uint32_t *
 slot_of(const struct chakra *chakra, const char *name)
 {

@@ -346,7 +346,10 @@ end_statement(struct goal *goal, struct statement *statement)
 	return count != 0 ? goal_statement(goal, statement->words, count) : 0;
 }
 
-/* What ends a word: a bracket or a colon is one itself, a bracket ends the statement that it is in, "}" has its own. */
+/*
+ * Handles a character that ends a word. A bracket or a colon is a word itself, "{" ends the statement that it is in,
+ * and "}" is a statement of its own.
+ */
 static int
 take_mark(struct goal *goal, struct statement *statement, char mark)
 {

@@ -191,7 +191,7 @@ read_float(const char *word, double *value)
 	return end != word && *end == '\0' && *value == *value;
 }
 
-/* Of a key of which one value alone is served. */
+/* Checks a key of which only some values are served: refuses others, or warns of them. */
 static int
 check_served(const struct hpcc_lines *lines, const struct key *key, double value, struct err *err)
 {
@@ -419,7 +419,7 @@ compare_pairs(const void *a, const void *b, void *at)
 	return order != 0 ? order : ORDER(i, j);
 }
 
-/* The next port of each pair. */
+/* Numbers the source ports of each pair's flows, from FIRST_SPORT on. @return 0, -ENOMEM or -EINVAL */
 static int
 number_ports(const char *path, struct hpcc_flows *flows, struct err *err)
 {
@@ -488,7 +488,7 @@ hpcc_read_flows(const char *path, uint32_t nodes, struct hpcc_flows *flows, stru
 /* The scenario. */
 
 #define TIME_BYTES 32
-/* Of the simulator: headers, ACKs, and times when links go down (third.cc). */
+/* Constants of the simulator: headers, ACKs, and the time at which links go down (third.cc). */
 #define DATA_OVERHEAD 48
 #define ACK_BYTES 60
 #define DOWN_FROM_PS (2 * PS_PER_S)
@@ -735,7 +735,7 @@ write_fault(const struct hpcc *h, FILE *to)
 		       c->down_line, c->down_a, c->down_b);
 }
 
-/* Whether even the shortest frame takes 1 ns on the fastest link, so that times can be floored to that. */
+/* @return whether times can be floored to 1 ns: even the shortest frame takes as long on the fastest link */
 static bool
 rounds(const struct topo *topo)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What HPCC's ns-3 simulator runs (High-Precision-Congestion-Control, simulation/mix), as a scenario: config.txt, and the
+ * Imports the input of HPCC's ns-3 simulator (High-Precision-Congestion-Control, simulation/mix): config.txt, and the
  * topology and flows that it names. config.txt and flow.txt are read as its third.cc reads them.
  */
 #pragma once

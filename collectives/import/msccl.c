@@ -22,10 +22,7 @@
 #include "common/minmax.h"
 #include "common/units.h"
 
-/*
- * What a GPU has once alone: a thread block of an id, of a channel and a peer to send to, of a channel and a peer to
- * receive from.
- */
+/* Keys that identify one thread block of a GPU: its id, its channel and send peer, its channel and receive peer. */
 enum msccl_once { MSCCL_ID, MSCCL_SEND, MSCCL_RECV, MSCCL_ONCE };
 
 struct msccl_key {
@@ -185,16 +182,16 @@ msccl_blocks_check(const struct msccl *m, const struct msccl_gpu *gpu, const str
 	return 0;
 }
 
-/* What a step does. */
+/* Operations of a step. */
 
-/* Of a step's source or destination. */
+/* Finds the elements of a step's source or destination. @return 0 or -EINVAL with err set */
 static int
 find_chunk(const struct msccl *m, const struct msccl_gpu *gpu, const struct msccl_step *step, bool source, uint64_t *elems)
 {
 	int64_t buffer = source ? step->srcbuf : step->dstbuf, off = source ? step->srcoff : step->dstoff;
 	int64_t room = gpu->chunks[buffer];
 
-	/* What is one vector has the chunks of both names. */
+	/* If input and output are one vector, chunks of either name may be used. */
 	if (m->in_place && buffer != MSCCL_SCRATCH && m->shift_elems[MSCCL_INPUT] == m->shift_elems[MSCCL_OUTPUT])
 		room = gpu->chunks[MSCCL_INPUT] > gpu->chunks[MSCCL_OUTPUT] ? gpu->chunks[MSCCL_INPUT]
 									    : gpu->chunks[MSCCL_OUTPUT];
@@ -468,8 +465,8 @@ find_root(const struct msccl *m, enum coll_op op)
 }
 
 /*
- * Where buffers are in a rank's memory. In place, input and output are one vector, of which an AllGather's input and a
- * ReduceScatter's output are the rank's block; else, and where the operation is not known, there are two.
+ * Lays out the buffers of a rank's memory. In place, input and output are one vector, of which an AllGather's input and
+ * a ReduceScatter's output are the rank's block. Otherwise, and if the operation is not known, there are two vectors.
  */
 static int
 lay_out(struct msccl *m)

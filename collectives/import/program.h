@@ -38,7 +38,7 @@ enum program_kind {
 	PROGRAM_JOIN,  /* over when all that it waits for is over: no step */
 };
 
-/* Where an operation stands in the file, as the format counts: its reader describes it. */
+/* The place of an operation in its file, as the format counts; the format's reader describes it in messages. */
 struct program_place {
 	uint32_t file; /* of struct program's */
 	uint64_t at;   /* line or byte */

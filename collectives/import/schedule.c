@@ -11,7 +11,7 @@
 #include "collectives/import/program.h"
 #include "common/minmax.h"
 
-/* What an operation waits for. */
+/* A dependency of an operation. */
 struct link {
 	uint32_t on : 31;
 	uint32_t start : 1;
@@ -77,7 +77,10 @@ collect_ends(const struct program *program, enum program_kind kind, struct end *
 	return count;
 }
 
-/* Of two lists of ends of messages the first that has no counterpart. */
+/*
+ * Compares the heads of two sorted lists of ends of messages. @return 0: they match; else an error for the end that has
+ * no counterpart
+ */
 static int
 unmatched(const struct program *program, const struct end *send, const struct end *receive, struct err *err)
 {
@@ -553,7 +556,7 @@ is_step(const struct program_op *op)
 	return op->kind == PROGRAM_SEND || op->kind == PROGRAM_LOCAL;
 }
 
-/* What "waits" waits for, since it waits for "on". */
+/* Adds to the dependencies of "waits" the steps that its dependency on "on" implies. */
 static int
 gather_wait(struct work *work, uint32_t waits, uint32_t on, bool start)
 {

@@ -146,7 +146,7 @@ is_asic_namespace(const char *name)
 	return digits != 0 && name[4 + digits] == '\0';
 }
 
-/* Whether a document is of several namespaces: no table has such a name. */
+/* @return whether a document has a configuration per namespace: no table is named like a namespace */
 static bool
 has_namespaces(const json_t *doc)
 {
@@ -610,7 +610,7 @@ warn_of_dscp(const struct fabric *f)
 		}
 }
 
-/* What data's class is here, and which classes are strict everywhere. */
+/* Chooses the class of data by a majority of ports, and the strict classes of the first port for all. */
 static void
 choose_classes(struct fabric *f)
 {
@@ -730,7 +730,7 @@ write_weights(const struct sonic_settings *s, FILE *to)
 	fprintf(to, " ];\n");
 }
 
-/* Of a switch, or of its ports that differ. */
+/* Writes the settings of a switch, or of those ports that differ from it. */
 static void
 write_settings(const struct fabric *f, const struct sonic_switch *at, const struct sonic_settings *s, FILE *to)
 {

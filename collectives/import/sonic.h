@@ -33,7 +33,7 @@ struct sonic_files {
  */
 int sonic_import(const struct sonic_files *files, FILE *to, struct err *err);
 
-/* What one switch's files say, as far as a scenario has it. Private to the importer. */
+/* The settings in one switch's files, as far as a scenario has them. Private to the importer. */
 
 #define SONIC_NAME 64
 #define SONIC_CLASSES 8
@@ -75,7 +75,7 @@ struct sonic_watchdog {
 	char action[8];
 };
 
-/* Of one port; SONIC_NONE where there is none. */
+/* Settings of one port; SONIC_NONE for those that are missing. */
 struct sonic_settings {
 	uint8_t groups[SONIC_CLASSES];  /* number of a profile, by priority group as read, then by class */
 	uint8_t queues[SONIC_CLASSES];  /* number of a profile */
@@ -123,7 +123,7 @@ struct sonic_row {
 	int32_t dynamic_th;
 };
 
-/* What is of no single switch. */
+/* Settings that belong to no single switch. */
 struct sonic_common {
 	json_t *tables;  /* object: tables that switches have where they lack their own */
 	json_t *origins; /* object: the file of each */

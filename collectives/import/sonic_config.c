@@ -397,7 +397,7 @@ read_profile(const struct reader *r, const struct entry *entry)
 
 /* Rows by port and class: "Ethernet0,Ethernet4|3-4". */
 
-/* What a row gives each of its ports and classes. @param index  a number of the switch's, or SONIC_NONE */
+/* Applies a row to one of its ports and classes. @param index  of the switch's profile, or SONIC_NONE */
 typedef void (*put_row)(struct sonic_settings *settings, uint8_t class, uint8_t index);
 
 static bool
@@ -641,7 +641,7 @@ check_class_map(const struct reader *r, const struct entry *entry)
 	return check_map(r, entry, MAX_CLASS);
 }
 
-/* What a map has for a number. @return 0 or -EINVAL; *value keeps its value where there is none */
+/* Looks a number up in the map that a field names. @return 0 or -EINVAL; *value stays as it is without such a map */
 static int
 look_up(const struct reader *r, const struct entry *entry, const char *field, const char *table_name, uint64_t key,
 	uint64_t *value)
@@ -860,7 +860,7 @@ complete_groups(const struct reader *r)
 	return ret;
 }
 
-/* What the groups of a pool take beside it, or of it: reserves, and headroom, shared or their own. */
+/* @return bytes that the priority groups take beside a pool, or of it: reserves, and headroom, shared or their own */
 static uint64_t
 beside_bytes(const struct sonic_switch *at, uint32_t pool)
 {
@@ -880,8 +880,9 @@ beside_bytes(const struct sonic_switch *at, uint32_t pool)
 }
 
 /*
- * Whether a pool's size includes reserves (SAI, POOL_ATTR_SHARED_SIZE) and headroom, vendors' files differ. The chip has
- * what its largest pool has: what does not fit into that beside an ingress pool is part of the pool's size.
+ * Vendors' files differ in whether a pool's size includes reserves (SAI, POOL_ATTR_SHARED_SIZE) and headroom. The
+ * chip's buffer is as large as its largest pool: groups' bytes that do not fit in it beside an ingress pool are part of
+ * that pool's size, and are subtracted.
  */
 static void
 separate_headroom(struct sonic_switch *at)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What generators send (workload/traffic): no collective, but named like one in records. No algorithm makes it. */
+/* Messages of generators (workload/traffic): no collective, but named like one in records. No algorithm makes it. */
 #include "collectives/op/op.h"
 
 static double

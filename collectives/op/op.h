@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What an operation promises: which elements each rank has at first, and which it has at the end. A new one is a file
- * here, its line in meson.build, and a row of COLL_OPS (common/wire/collective.h). The proof, the payload and the
- * results go by its fields.
+ * The definition of an operation: the elements that each rank has at first, and those that it has at the end. A new one
+ * is a file here, its line in meson.build, and a row of COLL_OPS (common/wire/collective.h). The proof, the payload and
+ * the results go by its fields.
  */
 #pragma once
 
@@ -47,7 +47,7 @@ struct coll_op_ops {
 #define COLL_OP_EXTERN(id, value, name, title, symbol) extern const struct coll_op_ops coll_##symbol;
 COLL_OPS(COLL_OP_EXTERN)
 
-/* Of a row of COLL_OPS. */
+/* @return the operations of a row of COLL_OPS */
 const struct coll_op_ops *coll_op_ops(enum coll_op op);
 
 /* For rows: (n - 1) / n, 1, one vector of count_elems, one piece. */

@@ -5,7 +5,7 @@
 
 #include "collectives/proof/proof.h"
 
-/* What must be true of each step by itself. */
+/* Checks of each step by itself. */
 
 static int
 check_dep(const struct coll_schedule *schedule, uint32_t rank, uint32_t step, const struct coll_dep *dep, struct err *err)

@@ -57,7 +57,7 @@ graph_number(const struct graph *graph, uint32_t step)
 
 #define CELLS_MAX (1u << 26) /* of all ranks */
 
-/* What is left of a check's budget. */
+/* A check's budget, and the rest of it. */
 struct budget {
 	struct coll_check_budget all, left;
 };
@@ -106,7 +106,10 @@ cell_last(const struct cells *cells, uint32_t rank, uint32_t cell)
 	return cells->bounds[rank][cell - cells->first[rank] + 1] - 1;
 }
 
-/* Of each step by itself: peers, chunks, dependencies that exist. @return 0 or -EINVAL with err naming rank and step */
+/*
+ * Checks each step by itself: its peer and chunk, and that its dependencies exist.
+ * @return 0 or -EINVAL with err naming rank and step
+ */
 int coll_schedule_check_form(const struct coll_schedule *schedule, struct err *err);
 
 /* Every access to every cell, ordered by vector clocks. */

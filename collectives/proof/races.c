@@ -276,7 +276,7 @@ clocks_start(struct clocks *clocks, uint32_t step)
 	return rc;
 }
 
-/* Whether an earlier step is surely over when the step that started last does. */
+/* @return whether an earlier step is certain to be over when the step that started last is */
 static bool
 clocks_over(const struct clocks *clocks, uint32_t earlier)
 {
