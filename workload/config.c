@@ -41,7 +41,7 @@ static const struct cfg_choice phases[] = {
 	{ 0 },
 };
 
-/* What every collective has. */
+/* Keys of every collective. */
 #define KEY(...)                                                                                                           \
 	{                                                                                                                  \
 		__VA_ARGS__                                                                                                \
@@ -296,7 +296,7 @@ static const struct cfg_choice kinds[] = { IMPORT_KINDS(FORMAT){ 0 } };
 	CFG_FIELD("channels", CFG_INT, FILE_AT(channels), .def = "16", .min = 1, .max = IMPORT_MAX_CHANNELS,               \
 		  .doc = "Queue pairs between two ranks, one per tag; further tags share them.")
 
-/* What any kind may have: to bind it. */
+/* Keys that any kind may have, for binding. */
 static const struct cfg_field fields[] = { KIND_FIELD, FILE_FIELD("the file"), LOCAL_RATE_FIELD, GROUPS_FIELD,
 					   CHANNELS_FIELD };
 static const struct cfg_field msccl_fields[] = {

@@ -35,7 +35,7 @@ struct collective_config {
 	bool enabled;         /* its job */
 	int64_t sport, dport; /* sport 0: chosen */
 	bool verify;
-	/* Of a job's: */
+	/* Fields of a job's collectives: */
 	const char *group;        /* dims of the job, "tensor" or "tensor+data"; NULL: all its ranks */
 	struct cfg_strings after; /* names of the collectives that it follows */
 	bool has_after;           /* they were given; else it follows the previous one */
@@ -113,7 +113,7 @@ extern const struct cfg_table job_table, pipeline_table;
 
 /* In which order a stage of a pipeline works on its micro-batches. Pure. */
 
-/* What a stage does at a time: one micro-batch, forward or backward. */
+/* A stage's unit of work: one micro-batch, forward or backward. */
 struct pipeline_turn {
 	uint32_t micro_batch;
 	bool backward;

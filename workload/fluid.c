@@ -81,7 +81,7 @@ share_first(const struct share *share, enum share_side side, uint32_t port)
 	return share->ports[port + side * share->nports].first;
 }
 
-/* Whether a port had its share in a round behind that one. */
+/* @return whether a port got its share in a later round than this one */
 static inline bool
 share_is_since(const struct share *share, enum share_side side, uint32_t port, uint32_t round)
 {

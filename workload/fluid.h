@@ -10,7 +10,7 @@
 
 #define FLUID_LOCAL UINT32_MAX
 
-/* What the run knows of a step: many are alike. */
+/* Times of a step in the fluid run. Many steps are alike and share one. */
 struct fluid_step {
 	uint64_t bytes;        /* of its message */
 	uint64_t wire_ps;      /* time on the wire when its NICs are not shared; local step: its duration */
@@ -30,8 +30,8 @@ struct fluid_steps {
 };
 
 /*
- * Every step starts when all its dependencies are complete, at 0 if it has none.
- * Where no NIC is shared, times are exact sums of wire_ps and ack_ps; with more than a thousand messages in flight they
+ * Runs the schedule: every step starts when all its dependencies are complete, at 0 if it has none.
+ * If no NIC is shared, times are exact sums of wire_ps and ack_ps; with more than a thousand messages in flight they
  * may exceed the exact ones by 1/256.
  * @param nports  above every tx and rx
  * @param length_ps  out: when the last step is complete: the length of the schedule's critical path

@@ -75,7 +75,7 @@ out:
 	return b.plan;
 }
 
-/* Where no collective is, flows are judged: hosts are ranks, and those that one host sends count from 1. */
+/* Without a collective, flows are judged: hosts are ranks, and the messages of a host count from 1. */
 static int
 judge_flows(struct plan_builder *b)
 {
@@ -306,7 +306,7 @@ plan_predict_packets(const struct plan *plan, const struct routing *routing, con
 	return 0;
 }
 
-/* What a run needs no more. */
+/* Removal of the steps that concern only remote hosts. */
 
 static bool
 concerns_us(const struct plan_collective *c, uint32_t rank, const bool *remote)

@@ -37,12 +37,11 @@ uint64_t expect_data_frames(const struct expect_frames *frames, uint64_t bytes);
 uint64_t expect_wire_bytes(const struct expect_frames *frames, uint64_t bytes);
 
 /*
- * What a message takes on the wire at least because of its sender's window, the last round trip not included: a window's
- * packets leave in each round trip, at the pace of its ACKs, and a window that is closed opens when the first packets of
- * it are acknowledged.
+ * @return the least time of a message on the wire by its sender's window, the last round trip excluded; 0: the window
+ *         holds the whole message, or there is none. A window's packets leave in each round trip, at the pace of its
+ *         ACKs; a closed window opens when its first packets are acknowledged.
  * @param frame_ps  of a full frame on the slowest link of the path
  * @param rtt_ps    of a packet that waits nowhere
- * @return 0: the window holds all of it, or there is none
  */
 uint64_t expect_windows_ps(const struct expect_frames *frames, uint64_t bytes, uint64_t frame_ps, uint64_t rtt_ps);
 
@@ -88,18 +87,18 @@ struct expect_port {
 };
 
 /*
- * The same with ACKs, of steps that run together. A step with exclusive NICs takes as long as the busiest link of its
- * path. On each link its data shares the wire with the ACKs of the steps whose reverse path takes that link in the same
- * direction. A step with a shared NIC bears an equal share of those ACKs on its NICs; no others count. fluid_run() adds
- * the effect of the other data there. Serialization is floored frame by frame where a quantum is set. Senders that
- * leave a share of the links free make the links slower by it.
+ * Computes the times of steps that run together, ACKs included. A step with exclusive NICs takes as long as the busiest
+ * link of its path. On each link its data shares the wire with the ACKs of the steps whose reverse path takes that link
+ * in the same direction. A step with a shared NIC bears an equal share of those ACKs on its NICs; no others count.
+ * fluid_run() adds the effect of the other data there. Serialization is floored frame by frame where a quantum is set.
+ * Senders that leave a share of the links free make the links slower by it.
  * @param flows  [count] steps that run together; the results are set
  * @param ports  scratch, [topo->nports], zeroed by the caller and zero again on return
  */
 void expect_steps(const struct topo *topo, const struct expect_frames *frames, struct expect_flow *flows, uint32_t count,
 		  struct expect_port *ports);
 
-/* The same on idle links without ACKs: expect_ideal_ps() but for the base RTT. */
+/* Computes a step's time on idle links without ACKs: expect_ideal_ps() without the base RTT. */
 void expect_ideal_step(const struct topo *topo, const struct expect_frames *frames, struct expect_flow *flow);
 
 struct workload;
@@ -114,7 +113,7 @@ struct workload;
 #define PLAN_MAX_COLLECTIVES (PLAN_FIRST_SPORT - PLAN_FIRST_NOTIFY_SPORT)
 #define PLAN_FIRST_TRAFFIC_SPORT 20000 /* of each pair's first connection */
 
-/* What is known of one step beyond the schedule. */
+/* Properties of one step beyond the schedule. */
 struct plan_step {
 	uint32_t flow;                /* that carries it; PLAN_NONE: a local step */
 	uint32_t notify_flow;         /* to the receiver, if some step there waits for it; PLAN_NONE */
@@ -262,7 +261,7 @@ void plan_destroy(struct plan *plan);
  */
 struct coll_step_count plan_least_steps(const struct workload *workload, uint32_t index);
 
-/* What the expected times depend on. */
+/* Properties of the network that expected times depend on. */
 struct plan_network {
 	const struct routing *routing;
 	uint64_t pipeline_ps;
@@ -350,7 +349,7 @@ plan_needed_by(const struct plan_collective *c, uint32_t rank, uint32_t step)
  */
 void plan_generator_record(const struct plan *plan, const struct traffic *traffic, uint32_t generator,
 			   struct rec_collective *rec);
-/* The same of background flows of mode once. @return whether there are some */
+/* Fills the header record of background flows of mode once. @return whether there are any */
 bool plan_backgrounds_record(const struct plan *plan, const struct topo *topo, struct rec_collective *rec);
 void plan_judged_record(const struct plan *plan, const struct plan_judged *flow, struct rec_schedule *rec);
 

@@ -190,7 +190,7 @@ choose_ports(struct plan_builder *b, const struct plan_collective *c, const stru
 	return 0;
 }
 
-/* Of a rank's channel. A bond is one NIC, whatever ports it has. */
+/* @return the NIC that a channel of a rank uses. A bond is one NIC, whatever ports it has. */
 static uint16_t
 nic_of(const struct plan_builder *b, const struct plan_rank *rank, uint32_t channel)
 {
@@ -272,7 +272,7 @@ sort_by_receiver(const struct plan *plan, struct plan_collective *c)
 	return 0;
 }
 
-/* Whether some step of the receiver waits for the message. */
+/* @return whether some step of the receiver waits for the message */
 static bool
 is_awaited(const struct plan_collective *c, uint32_t rank, uint32_t step)
 {
@@ -477,7 +477,7 @@ add_connections(struct work *w, const struct traffic_flow *like, uint32_t count,
 	return 0;
 }
 
-/* The next one in turn that is not likely to be busy; else the one that is free first. */
+/* Picks the next in turn that should be free by now; else the one that is free first. */
 static uint32_t
 pick(const struct work *w, uint32_t count, uint32_t turn, uint64_t now_ps)
 {

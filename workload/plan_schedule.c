@@ -291,7 +291,7 @@ plan_least_steps(const struct workload *workload, uint32_t index)
 	return count;
 }
 
-/* What of a collective is measured: which of its data flows have tags, in which class (FlowPulse, 5.1). */
+/* Marks the measured data flows of a collective: they get tags, and the measured class (FlowPulse, 5.1). */
 
 static void
 mark(struct plan_builder *b, uint32_t flow)
@@ -652,7 +652,7 @@ set_fluid(struct estimate *e, uint32_t index, const struct expect_flow *flow)
 		 });
 }
 
-/* What each step of one depth takes when it has its NICs for itself. */
+/* Estimates the time of each step of one depth with NICs to itself. */
 static void
 estimate_together(struct estimate *e, uint32_t depth)
 {

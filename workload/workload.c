@@ -555,7 +555,7 @@ struct writing {
 	uint32_t *inputs; /* of a turn */
 };
 
-/* Whether a turn's input from other stages is there. @param input  out: it; NO_WORK: it needs nothing */
+/* @return whether a turn's input from other stages exists. @param input  out: it; NO_WORK: the turn needs none */
 static bool
 is_due(const struct writing *w, uint32_t stage, struct pipeline_turn turn, uint32_t *input)
 {
@@ -565,7 +565,7 @@ is_due(const struct writing *w, uint32_t stage, struct pipeline_turn turn, uint3
 	return edge || *input != NO_WORK;
 }
 
-/* What a stage sends to its neighbour at the end of a turn. */
+/* Adds the message that a stage sends to its neighbour at the end of a turn. */
 static int
 add_transfer(struct writing *w, uint32_t stage, struct pipeline_turn turn)
 {

@@ -59,7 +59,7 @@ struct workload {
 struct workload *workload_create(const struct cfg *cfg, const struct topo *topo, uint64_t seed, struct err *err);
 void workload_destroy(struct workload *workload);
 
-/* What the groups of a collective are. */
+/* The groups of ranks that run a collective. */
 struct work_groups {
 	uint32_t groups, ranks; /* how many, and ranks of each */
 	uint32_t *rank_of;      /* [groups * ranks] the job's rank at each place; the caller's to free */

@@ -74,7 +74,7 @@ const struct cfg_table straggler_table = {
 	.words = "rank delay collective iteration",
 };
 
-/* Of a planned computation. @return ps, of either sign */
+/* Draws the jitter of a planned computation. @return ps, of either sign */
 static int64_t
 jitter_ps(const struct compute *compute, uint32_t rank, uint32_t iteration)
 {
@@ -149,7 +149,7 @@ by_draw(const void *a, const void *b)
 	return ORDER(x->rank, y->rank);
 }
 
-/* What each rank gets of a sender's elements. @param order  [ranks] from the rank in greatest demand to the least */
+/* Divides a sender's elements among the ranks. @param order  [ranks] from the rank in greatest demand to the least */
 static void
 divide(const struct skew *skew, const struct demand *order, uint64_t *gets)
 {

@@ -12,7 +12,7 @@
  * rank or iteration less shifts no other's.
  */
 
-/* What a number is drawn for. */
+/* Purpose of a random number. */
 enum chance_of { CHANCE_PLACEMENT, CHANCE_COMPUTE, CHANCE_SKEW };
 
 /*
@@ -63,7 +63,7 @@ uint64_t compute_actual_ps(const struct compute *compute, uint32_t rank, uint32_
 /* @return ps that jitter adds to a planned computation at most */
 uint64_t compute_spread_ps(const struct compute *compute);
 
-/* Whether a rank computes before the collective in any iteration, planned or not: whether it needs a step for it. */
+/* @return whether a rank computes before the collective in any iteration, planned or not: then it needs a step for it */
 bool compute_any(const struct compute *compute, uint32_t rank, uint64_t planned_ps);
 
 /*
@@ -71,7 +71,7 @@ bool compute_any(const struct compute *compute, uint32_t rank, uint64_t planned_
  * Pure.
  */
 
-/* What a skewed exchange is made of. */
+/* Parameters of a skewed exchange. */
 struct skew {
 	uint32_t ranks;
 	uint64_t elems;  /* that every rank sends, to itself too */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where a rank is: a host's NIC. */
+/* Endpoints: the NICs of hosts that ranks use. */
 #pragma once
 
 #include "common/cfg/cfg.h"

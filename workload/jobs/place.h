@@ -62,7 +62,7 @@ struct placement {
 
 extern const struct cfg_table placement_table;
 
-/* What a placement depends on beside its own words. */
+/* Inputs of a placement besides its own configuration. */
 struct placement_site {
 	const struct topo *topo;
 	const bool *taken; /* [topo->nnodes] hosts that other jobs use */

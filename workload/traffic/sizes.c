@@ -98,7 +98,7 @@ scan_percent(const char *text, uint64_t *share)
 	return *share <= CDF_ONE ? text : NULL;
 }
 
-/* Whether this point may follow the previous ones. */
+/* Checks a point against the previous ones. @return 0 or -EINVAL with err set */
 static int
 check_point(const struct size_cdf *cdf, const struct reader *reader, const struct cdf_point *point)
 {
