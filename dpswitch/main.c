@@ -102,7 +102,7 @@ add_captured(const struct argp_state *state, struct options *options, const char
 	options->run.capture.ports = list;
 }
 
-/* Of a fabric in partitions, or of the scenario. */
+/* Parses options of a partitioned fabric, or those of the scenario. */
 static error_t
 parse_partition(int key, char *arg, struct argp_state *state)
 {

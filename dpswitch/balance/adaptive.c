@@ -43,7 +43,7 @@ static const struct cfg_table table = {
 };
 #undef S
 
-/* What is the same for all packets of a set: its first words. */
+/* Constants of a set, in its first words. */
 struct adaptive_set {
 	int64_t quantum_ps, memory_ps;
 	uint64_t inverse; /* 2^64 / quantum_ps, rounded up: divisions by quantum_ps multiply by it */
@@ -180,8 +180,9 @@ is_near(const struct adaptive_set *own, const struct adaptive_class *class)
 }
 
 /*
- * Where the class is near. Loops over whole blocks and without a branch: the compiler makes vectors of them.
- * @return false: something waits for too long
+ * Finds the least loaded members of a class for which is_near() holds. Its loops go over whole blocks without a branch,
+ * so that the compiler vectorizes them.
+ * @return false: a packet would wait longer than near_ps can hold
  */
 static bool
 find_near(const struct adaptive_set *own, struct adaptive_class *class, const int64_t *waits_ps, uint32_t count,

@@ -41,7 +41,7 @@ struct balance_params {
 	uint64_t own[BALANCE_PARAMS_WORDS];
 };
 
-/* What one switch balances with. */
+/* State of load balancing at one switch. */
 struct balance {
 	const struct balance_params *params;
 	const struct flow_table *flows;
@@ -85,9 +85,9 @@ struct balance_ops {
 	bool sees_waits;
 	bool per_flow;
 	const struct cfg_table *table; /* its parameters, bound into balance_params.own; NULL: none */
-	/* What it keeps of a set, in words. NULL: nothing. */
+	/* @return words of state that the kind keeps for a set. NULL: none */
 	size_t (*set_words)(uint32_t count);
-	/* What it writes there before the first packet. NULL: nothing. */
+	/* Initializes that state before the first packet. NULL: it stays zero. */
 	void (*set_begin)(const struct balance_params *params, struct balance_set *set);
 	/* Which member a packet takes. NULL: one for a flow, by its hash. @return index in set->members */
 	uint32_t (*choose)(const struct balance *balance, struct balance_set *set, const struct balance_ask *ask);

@@ -17,7 +17,10 @@
 /* How long an asker waits for a fabric that is between no two windows; then it gets the last copy. */
 #define COUNTERS_TIMEOUT_NS 300000000ULL
 
-/* Of one port, since its switch is up. Octets are those of frames with FCS, without preamble and gap (RFC 3635, 3.2.2). */
+/*
+ * Counters of one port since its switch is up. Octets are those of frames with FCS, without preamble and gap (RFC 3635,
+ * 3.2.2).
+ */
 struct counters_port {
 	struct swm_port port; /* its octets as the wire is loaded: with preamble and gap */
 	uint64_t in_octets, out_octets;
@@ -62,7 +65,7 @@ struct counters_view {
  */
 struct counters *counters_create(const struct topo *topo, struct sw *const *switches, const bool *remote,
 				 const struct route_table *routes, struct err *err);
-/* Nobody asks any more. NULL is allowed. */
+/* Called once no thread queries any more. NULL is allowed. */
 void counters_destroy(struct counters *counters);
 
 /* The fabric's first lcore, between windows: answers a pending request. One relaxed load if there is none. */

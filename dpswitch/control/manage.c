@@ -291,7 +291,7 @@ manage_stop(struct manage *manage, uint64_t end_ps)
 		manage_send(manage, &manage->channels[i], MANAGE_STOP, &stop, sizeof(stop));
 }
 
-/* What is known of the hosts with a channel. */
+/* Queries about the hosts with a channel. */
 
 enum manage_state
 manage_state(const struct manage *manage, uint32_t node)

@@ -82,15 +82,15 @@ struct manage *manage_create(const struct manage_config *config, struct err *err
 /* Closes and removes the sockets. */
 void manage_destroy(struct manage *manage);
 
-/* Whether a message of a host waits. Cheap: one epoll_wait(2) without a wait. */
+/* @return whether a message of a host waits. Cheap: one epoll_wait(2) that does not block */
 bool manage_pending(struct manage *manage);
 /* Accepts, receives, answers and forwards. */
 void manage_service(struct manage *manage, const struct manage_sink *sink);
 
 enum manage_state manage_state(const struct manage *manage, uint32_t node);
-/* Whether all hosts are in this state or, for MANAGE_UP and MANAGE_READY, a later one that is not MANAGE_LOST. */
+/* @return whether all hosts have reached the state; lost ones have not, but for MANAGE_LOST */
 bool manage_all(const struct manage *manage, enum manage_state state);
-/* Whether no more messages of hosts are expected: each host is finished or lost. */
+/* @return whether no more messages of hosts are expected: each host is finished or lost */
 bool manage_over(const struct manage *manage);
 /*
  * The first host that was lost, or else that sent FAILED (a QP is in error) and goes on.
@@ -114,10 +114,10 @@ void manage_stop(struct manage *manage, uint64_t end_ps);
  */
 uint32_t manage_flows(const struct manage *manage, uint32_t node, const struct swm_flow **flows);
 
-/* As of the last PROGRESS; a host that has sent none yet works. */
+/* @return whether the host had work by its last PROGRESS; true before the first one */
 bool manage_working(const struct manage *manage, uint32_t node);
 /*
- * As of the last PROGRESS: whether a host has messages in flight. One that has sent none yet has.
+ * @return whether the host had messages in flight by its last PROGRESS; true before the first one
  * @param next_ps  set to when it will begin something, TIME_NEVER: nothing waits for its time alone
  */
 bool manage_sending(const struct manage *manage, uint32_t node, uint64_t *next_ps);

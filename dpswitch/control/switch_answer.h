@@ -41,12 +41,15 @@ struct answer_device {
 uint32_t answer_headers(const struct sw *sw, const struct flow_index *index, const struct swm_query *query,
 			struct swm_egress *rows);
 
-/* What a port of a switch counts, as in a row of PORTS. */
+/* @return the counters of a switch's port, as in a row of PORTS */
 struct swm_port answer_port(const struct sw *sw, uint16_t port);
 
 #define ANSWER_MAX_BYTES (sizeof(struct swm_hdr) + SWM_MAX_REPLY)
 
-/* What greets a connection. @param reply  of ANSWER_MAX_BYTES, aligned to 8 bytes. @return its bytes, the header's too */
+/*
+ * Writes the message that opens a connection. @param reply  of ANSWER_MAX_BYTES, aligned to 8 bytes
+ * @return its bytes, the header included
+ */
 size_t answer_hello(const struct answer_device *device, void *reply);
 
 /*

@@ -40,7 +40,7 @@ struct switch_peer {
 	uint32_t nwaiting;
 };
 
-/* What all connections share. */
+/* State that all connections share. */
 struct switch_desk {
 	struct switch_sockets_config config;
 	struct switch_sockets_counts counts;
@@ -128,7 +128,10 @@ watch_doors(struct switch_sockets *s, uint32_t events)
 	}
 }
 
-/* Nobody was accepted. Without descriptors the connections stay pending, and would end every wait at once. */
+/*
+ * Handles a failed accept. For want of descriptors, stops watching the listeners for a while: the connections stay
+ * pending and would end every wait at once.
+ */
 static void
 not_accepted(struct switch_sockets *s)
 {
@@ -533,7 +536,7 @@ is_received(const struct switch_peer *peer)
 	return !is_full(peer) && peer->in_used < MAX_MESSAGE;
 }
 
-/* What to look for at its socket: bits of epoll(7). */
+/* @return the events to watch at the peer's socket: bits of epoll(7) */
 static uint32_t
 switch_peer_events(const struct switch_desk *desk, const struct switch_peer *peer)
 {

@@ -48,9 +48,8 @@ void switch_sockets_destroy(struct switch_sockets *sockets);
  */
 void switch_sockets_serve(struct switch_sockets *sockets, uint64_t wait_ns);
 /*
- * The same for callers with other work: waits for nothing, and answers requests for turn_ns of the machine's clock, but
- * one at least. The next turn goes on with the peer behind the last one that was answered, so that none is left
- * waiting.
+ * switch_sockets_serve() for callers with other work: does not wait, and answers requests for turn_ns of the machine's
+ * clock, but at least one. The next turn begins behind the peer that was answered last, so that none starves.
  */
 void switch_sockets_turn(struct switch_sockets *sockets, uint64_t turn_ns);
 

@@ -121,7 +121,7 @@ struct fabric_hooks {
 	 * Time that counts as silence while nothing moves; NULL: the run's own. Real time goes on while no window runs.
 	 */
 	uint64_t (*lived_ps)(void *ctx);
-	/* Whether a running node should move by now, rather than at a later time; NULL: it should. */
+	/* @return whether a running node should make progress now, rather than at a later time; NULL: it should */
 	bool (*due)(void *ctx, uint64_t now_ps);
 	uint64_t (*next_change_ps)(void *ctx, uint64_t now_ps); /* faults: the next change at or after now */
 	void (*change)(void *ctx, uint64_t now_ps);             /* faults: apply those due at now */
@@ -149,7 +149,7 @@ struct fabric_hooks {
 	uint64_t (*agree)(void *ctx, const struct window *window, uint64_t next_ps);
 	/* Beside agree: classes that a port of another partition holds, whose link is down (global id). */
 	uint8_t (*pausing)(void *ctx, uint32_t port);
-	/* Whether the run is over because of another partition: why, and at which node, REC_NONE: at none. */
+	/* @return whether another partition ended the run: for which reason, and at which node; REC_NONE: at none */
 	bool (*over)(void *ctx, enum rec_end_reason *reason, uint32_t *node);
 };
 
@@ -236,7 +236,7 @@ int fabric_partition(struct fabric *fabric, struct err *err);
 /* The loop of one lcore; returns when the run has ended. Every lcore of the configuration must call it. */
 void fabric_run(struct fabric *fabric, uint32_t lcore);
 
-/* Whether another program runs a node. */
+/* @return whether another program runs the node */
 static inline bool
 fabric_is_remote(const struct fabric *fabric, uint32_t node)
 {

@@ -107,7 +107,7 @@ link_pool_even(struct link_pool *a, struct link_pool *b)
 		pool_push(to, from->free[--from->count]);
 }
 
-/* What both files of a link count. */
+/* Counters that both files of a link update. */
 
 /*
  * Counts of 802.1Qbb frames that one end has sent, or that have arrived at the other. @param step  1, or -1: they have

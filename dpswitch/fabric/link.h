@@ -136,10 +136,10 @@ link_send(struct link *link, uint32_t parity, const struct pkt *p, uint64_t done
 }
 
 /*
- * The same where the sender makes the frame in its place.
+ * link_send() for a sender that builds the frame in place.
  * @param wire_bytes  of the frame
  * @return a descriptor to be filled, with time_ps = done_ps + delay_ps; NULL: the link is down, and link_send() counts
- *         it
+ *         the frame
  */
 static inline struct pkt *
 link_place(struct link *link, uint32_t parity, uint32_t wire_bytes)
@@ -152,7 +152,7 @@ link_place(struct link *link, uint32_t parity, uint32_t wire_bytes)
 	return &lane->pkts[lane->npkts++];
 }
 
-/* The same for a frame with PKT_INT. @param header  copied */
+/* link_send() for a frame with PKT_INT. @param header  copied */
 static inline void
 link_send_int(struct link *link, uint32_t parity, const struct pkt *p, const struct int_header *header, uint64_t done_ps)
 {
@@ -186,7 +186,7 @@ link_is_idle(const struct link *link, uint32_t parity)
  */
 void link_receive(struct link *link, uint32_t parity);
 
-/* What link_arrivals() and link_pauses() do where not all of a ready queue arrives in the window. */
+/* The slow paths of link_arrivals() and link_pauses(): only some of a ready queue arrives in the window. */
 uint32_t link_arrivals_before(const struct link *link, uint64_t end_ps);
 uint32_t link_pauses_before(const struct link *link, uint64_t end_ps);
 /* The ready queue is empty: its array is the next sender's. */
@@ -245,7 +245,8 @@ struct link_passed {
 };
 
 /*
- * What a frame knows of those before it, of a cable that loses some: ITU-T Y.1731, 8.1. Receiver only.
+ * Counts the frames before this one on a cable that loses some, by the frame loss measurement of ITU-T Y.1731, 8.1.
+ * Receiver only.
  * @param p  an arrival of this window
  */
 struct link_passed link_passed(const struct link *link, const struct pkt *p);
@@ -256,14 +257,17 @@ void link_set_rate(struct link *link, uint64_t rate_bps);
 void link_set_loss(struct link *link, double share);
 /* @param burst_ps  frames that arrive in the same interval of this length share their luck; 0: each has its own */
 void link_set_corruption(struct link *link, double share, uint64_t burst_ps);
-/* What a lane holds has been sent, and no receiver takes it in: it is counted, and the lane is empty. Between windows. */
+/* Counts the frames of a lane as sent, and empties it, for a link without a receiver here. Between windows. */
 void link_empty_lane(struct link *link, uint32_t parity);
 /* Takes the link down or up, between windows. Frames in flight when it goes down are lost and counted. */
 void link_set_down(struct link *link, bool down);
 /* Frames and bytes in flight, for the conservation check. Between windows. */
 void link_in_flight(const struct link *link, uint64_t *packets, uint64_t *bytes);
 
-/* Whether the lane of this parity takes one more. @param pause  a PAUSE or RESUME, else a frame. Sender only. */
+/*
+ * @return whether the lane of this parity has room for one more. @param pause  a PAUSE or RESUME, else a frame. Sender
+ *         only.
+ */
 static inline bool
 link_has_room(const struct link *link, uint32_t parity, bool pause)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the window engine knows of a switch or a host. Free of <rte_*>: nodes link and test without EAL. */
+/* The interface of switches and hosts to the window engine. Free of <rte_*>: nodes link and test without EAL. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,7 +13,7 @@
 #include "dpswitch/fabric/link.h"
 #include "topo/topo.h"
 
-/* What a fault does to a host's NIC, beside what one does to its cable. */
+/* Effects of faults on a host's NIC; those on its cable are in link.h. */
 
 /* How it fails; bits. Its link stays up. */
 enum nic_failure {

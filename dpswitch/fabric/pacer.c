@@ -26,7 +26,7 @@ run_ps(const struct pacer *pacer, uint64_t now_ns)
 	return now_ns > pacer->zero_ns ? (now_ns - pacer->zero_ns) * PS_PER_NS : 0;
 }
 
-/* What the window that has just been worked through cost, if it had been opened late. */
+/* Adds up the time that windows took which were opened late. */
 static void
 account(struct pacer *pacer, uint64_t now_ns, uint64_t end_ps)
 {

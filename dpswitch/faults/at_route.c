@@ -5,7 +5,7 @@
 #include "dpswitch/faults/fault.h"
 #include "dpswitch/pipeline/switch.h"
 
-/* What faults have in common that are at a switch and concern all packets for one host: struct fault_at_route. */
+/* Functions shared by faults at a switch that concern all packets for one host: struct fault_at_route. */
 
 struct fault_at_route {
 	struct fault_common common;

@@ -321,7 +321,7 @@ end_faults(struct fault_list *list, struct fault_env *env, uint64_t now_ps)
 void
 faults_apply(struct fault_list *list, struct fault_env *env, uint64_t now_ps)
 {
-	/* What has ended may have been at the place of one that lasts. */
+	/* A fault that has ended may have replaced one that goes on: the latter is set again. */
 	bool ended = end_faults(list, env, now_ps);
 
 	for (uint32_t i = 0; i < list->count && ended; i++)

@@ -11,11 +11,11 @@
 #include "common/cfg/cfg.h"
 #include "dpswitch/fabric/fabric.h"
 
-/* What a fault may touch. */
+/* The parts of a run that faults act on. */
 struct fault_env {
 	struct fabric *fabric;
 	const struct topo *topo;
-	/* What the run knows of itself, of ports by global id. */
+	/* Queries to the run and effects on hosts, with RUN as their argument; ports are global ids. */
 	void *run;
 	/* Does the path of a flow, of its data or ACKs, leave by this port as routes and pins are without faults? */
 	bool (*crosses)(void *run, uint32_t port);
@@ -40,10 +40,10 @@ struct sw;
 
 /* The switch of a node; NULL: another program runs it, and the fault acts there. */
 struct sw *fault_switch(const struct fault_env *env, uint32_t node);
-/* The same for a fault that changes its routes: packets that it sends may overtake others here, too. */
+/* fault_switch() for a fault that changes the switch's routes: packets that it sends may overtake others here, too. */
 struct sw *fault_switch_reroutes(const struct fault_env *env, uint32_t node);
 
-/* What hosts are going to send. */
+/* The traffic and hosts of a run, to check faults against. */
 struct fault_work {
 	const struct flow_table *flows;
 	const uint32_t *steps; /* [ncollectives] of a rank */
@@ -99,7 +99,7 @@ struct fault_at_host {
 		CFG_FIELD("known", CFG_BOOL, offsetof(struct fault_common, known), .def = "false",                         \
 			  .doc = "Operators know of it before the run; diagnosers receive a KNOWN_FAULT record")
 
-/* Of two of a kind that are on at once, where the values of the latter replace those of the former. */
+/* The scope within which a later fault of a kind replaces the values of an earlier one that is still on. */
 enum fault_replaces {
 	FAULT_REPLACES_NONE, /* they act side by side */
 	FAULT_REPLACES_PORT, /* at one port; params begin with struct fault_at_port */
@@ -118,7 +118,7 @@ struct fault_ops {
 	const char *example;
 	/* Turns names into ids. @return 0 or -EINVAL with file:line, value and what would be right */
 	int (*resolve)(void *params, const struct topo *topo, struct err *err);
-	/* Whether it can act on this work; may be NULL. @return as resolve() */
+	/* Checks that the fault can act on this work; may be NULL. @return as resolve() */
 	int (*check)(const void *params, const struct fault_work *work, struct err *err);
 	/*
 	 * Between windows, at the exact time. A fault that is on already changes nothing. NULL: there during the whole
@@ -131,7 +131,7 @@ struct fault_ops {
 	uint64_t (*extra_delay_ps)(const void *params);
 	bool takes_cables_down; /* switches reroute, see routing.convergence; params begin with struct fault_at_port */
 	bool loses_packets;     /* of flows that pass it */
-	/* Where it sits, for truth.json: a port ("6:2") or a node. buf of 64 bytes. */
+	/* Names the fault's place in truth.json: a port ("6:2") or a node. buf of 64 bytes. */
 	void (*target)(const void *params, const struct topo *topo, char *buf);
 	/*
 	 * A count of all that a fault of its kind and place did or affected: one that does not grow while it is on is
@@ -149,7 +149,7 @@ struct fault_ops {
 	const char *const *truth_keys; /* keys in truth.json, NULL-terminated: numbers, words, yes or no. May be NULL */
 };
 
-/* Of this folder, NULL-terminated. */
+/* All kinds of this folder, NULL-terminated. */
 extern const struct fault_ops *const switch_faults[];
 
 struct fault {
@@ -214,11 +214,11 @@ void faults_close(struct fault_list *list, const struct fault_env *env);
 /* @return why a fault changed nothing in the run, for people; NULL: it acted. After faults_close() */
 const char *fault_idle(const struct fault *fault);
 
-/* What faults at a port have in common: their struct begins with struct fault_at_port. */
+/* struct fault_ops.resolve and .target of faults whose struct begins with struct fault_at_port. */
 int fault_at_port_resolve(void *params, const struct topo *topo, struct err *err);
 void fault_at_port_target(const void *params, const struct topo *topo, char *buf);
 
-/* The same at a host: of a struct that begins with struct fault_at_host. */
+/* struct fault_ops.resolve and .target of faults whose struct begins with struct fault_at_host. */
 int fault_at_host_resolve(void *params, const struct topo *topo, struct err *err);
 void fault_at_host_target(const void *params, const struct topo *topo, char *buf);
 /* struct fault_ops.rate of what loses everything. */

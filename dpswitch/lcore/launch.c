@@ -46,7 +46,7 @@ struct eal_args {
 	uint32_t used;
 };
 
-/* What this process may use: as it was started, and what its first lcore has of it. Set by lcore_init(). */
+/* The CPUs of this process at its start, and those of its first lcore. Set by lcore_init(). */
 static cpu_set_t process_cpus, lcore_cpus;
 
 static int eal_args_make(struct eal_args *args, const struct lcore_config *config, const char *map, struct err *err);
@@ -339,7 +339,7 @@ eal_args_make(struct eal_args *args, const struct lcore_config *config, const ch
 	return ret;
 }
 
-/* What a hop costs. */
+/* Calibration of a hop's cost. */
 
 #define BURST 32
 #define IN_FLIGHT 256

@@ -30,7 +30,7 @@ struct lcore_config {
 int lcore_init(const struct lcore_config *config, struct err *err);
 void lcore_fini(void);
 
-/* Whether frames lie in hugepages. After lcore_init(). */
+/* @return whether frames are in hugepages. After lcore_init() */
 bool lcore_has_hugepages(void);
 
 /* @return CPUs that this process may use: after lcore_init() */
@@ -46,7 +46,7 @@ void lcore_pin(void);
 /* Runs the fabric on all lcores; returns when the run has ended. @return 0 or -EIO */
 int lcore_run(struct fabric *fabric, struct err *err);
 
-/* What a hop costs when nothing is done but to move it: the measure for the fabric's own hops. */
+/* Calibration: the cost of a hop that only moves packets, as a measure for the fabric's own hops. */
 
 /*
  * Swaps the MAC addresses of packets that go round a DPDK net_ring port in bursts of 32: an mbuf hop without a queue.

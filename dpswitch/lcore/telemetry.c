@@ -13,7 +13,7 @@
 #include "common/units.h"
 #include "dpswitch/control/counters.h"
 
-/* Of a reply's 16 KB; the rest is punctuation, and what a last row may add. */
+/* Bytes of a reply's 16 KB for names and numbers; the rest is punctuation, and room for a last row. */
 #define ROOM_BYTES 12000u
 #define NUMBER_BYTES 24u /* of a counter with its separators */
 

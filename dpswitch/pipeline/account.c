@@ -215,7 +215,7 @@ note_peak(struct account_peak *peak, const struct pfc_ingress *in)
 	peak->headroom_bytes = max_u64(peak->headroom_bytes, in->headroom_bytes);
 }
 
-/* What account_open() has to know of all ingresses. */
+/* Sums up the state of all ingresses for account_open(). */
 static void
 note_state(struct account *account)
 {
@@ -236,8 +236,8 @@ key_ps(const struct window *window, uint64_t key)
 }
 
 /*
- * What follows is made twice: for a switch with one pool and the same parameters everywhere, whose copies are then in
- * registers, and for any other.
+ * The following functions are compiled twice: for a switch with one pool and the same parameters everywhere, whose
+ * copies are then in registers, and for any other.
  */
 struct account_only {
 	struct pfc_params params;
@@ -420,8 +420,8 @@ account_end_mixed_run(struct account *account)
 }
 
 /*
- * The same proof for all ingresses at once: not even one that held all that is in the switch, and to which all arrivals
- * went, would cross a threshold.
+ * Proves that no ingress can cross a threshold: not even one that held all bytes in the switch, and received all
+ * arrivals, would.
  */
 static bool
 none_can_cross(const struct account *account, uint64_t most_bytes)
@@ -627,9 +627,9 @@ fastest_bps(const struct switch_config *config, const struct topo_port *cable, c
 }
 
 /*
- * What arrives more where use varies around the threshold (annex O has one PAUSE alone): the PAUSE waits behind earlier
- * ones and their RESUMEs, which wait for the same frame. Each of them takes a frame that arrives meanwhile. And a peer
- * that a RESUME lets go begins one more frame before the PAUSE behind it is there.
+ * Headroom for use that varies around the threshold (annex O considers a single PAUSE). The PAUSE waits behind earlier
+ * ones and their RESUMEs, which wait for the same frame; during each of them, one more frame arrives. Also, a peer that
+ * a RESUME releases begins one more frame before the PAUSE behind it arrives.
  */
 static uint64_t
 repeated_pauses_bytes(const struct switch_config *config)
@@ -683,7 +683,7 @@ setup_headroom(struct sw *sw, uint16_t port, uint8_t lossless, uint64_t *headroo
 	return topo_check_headroom(config->topo, (uint32_t)(cable - config->topo->ports), limit, needed, &pfc->where, err);
 }
 
-/* What the ports need of a buffer. */
+/* Bytes of a buffer that the ports need. */
 struct buffer_parts {
 	uint64_t headroom_bytes, reserve_bytes;
 	uint64_t pool_bytes;  /* by default */

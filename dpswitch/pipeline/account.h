@@ -170,7 +170,7 @@ account_end_run(struct account *account)
 		account->key_runs[account->nruns++] = account->nkeys;
 }
 
-/* The same for several egresses that went through the window together: their departures are put in order. */
+/* account_end_run() for several egresses that went through the window together: sorts their departures by time. */
 void account_end_mixed_run(struct account *account);
 
 /*
@@ -234,7 +234,7 @@ struct storm {
 	uint8_t ended;   /* classes to RESUME because their storm is over */
 };
 
-/* Of struct node_ops: a storm of one class begins or ends; several may rage at a port. */
+/* struct node_ops.storm: a storm of one class begins or ends. Several may be on at a port. */
 void switch_set_storm(struct sw *sw, uint16_t port, uint8_t prio, bool on, uint64_t now_ps, uint64_t interval_ps);
 /* Sends what storms have due in the window. */
 void switch_storm(struct sw *sw, const struct window *window);

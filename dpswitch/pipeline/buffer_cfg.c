@@ -25,7 +25,7 @@ static const struct cfg_choice profile_modes[] = {
 	{ 0 },
 };
 
-/* As bound: a word is an int. */
+/* A pool as it is bound: enumerations are int. */
 struct pool_group {
 	struct cfg_where where;
 	const char *name;
@@ -173,7 +173,7 @@ put_profiles(struct switch_buffers *buffers, const struct buffer_profile_params 
 	return 0;
 }
 
-/* What a profile says that does nothing in its pool. */
+/* Refuses keys of a profile that have no effect in its pool. @return 0 or -EINVAL with err set */
 static int
 check_profile(const struct buffer_profile_params *profile, const struct buffer_pool_params *pool, struct err *err)
 {

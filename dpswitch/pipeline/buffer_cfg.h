@@ -51,7 +51,7 @@ struct buffer_rows {
 	size_t count;
 };
 
-/* Of a switch; its ports may have other rows of them. */
+/* Pools and profiles of a switch, which its ports share. */
 struct switch_buffers {
 	struct buffer_pool_params pools[BUFFER_POOLS];
 	size_t npools;
@@ -60,7 +60,7 @@ struct switch_buffers {
 };
 
 extern const struct cfg_table switch_pool_cfg, switch_profiles_cfg, switch_pg_cfg, switch_queue_cfg;
-/* The same in the elements of "switches" and "ports". */
+/* Tables of the same lists in the elements of "switches" and "ports". */
 extern const struct cfg_table switches_pool_cfg, switches_profiles_cfg, switches_pg_cfg, switches_queue_cfg;
 extern const struct cfg_table ports_pg_cfg, ports_queue_cfg;
 
@@ -72,7 +72,11 @@ extern const struct cfg_table ports_pg_cfg, ports_queue_cfg;
  */
 int buffers_bind(struct switch_buffers *buffers, const struct cfg *cfg, const struct cfg_where *group, bool *any,
 		 struct err *err);
-/* The same of rows: one of the same class replaces it. @param table  of groups or queues, of all, a switch or a port */
+/*
+ * Binds rows over those that there are: one of the same class replaces it.
+ * @param table  of groups or queues, of all switches, one switch or a port
+ * @return 0, -EINVAL or -ENOMEM with err set
+ */
 int buffer_rows_bind(struct buffer_rows *rows, const struct cfg *cfg, const struct cfg_where *group,
 		     const struct cfg_table *table, struct err *err);
 /*

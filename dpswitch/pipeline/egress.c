@@ -18,7 +18,7 @@ setup_weights(const struct switch_config *config, const struct switch_params *pa
 	return ret;
 }
 
-/* Of a frame beside its IP packet: Ethernet header, 802.1Q tag, FCS, preamble and gap. */
+/* Bytes of a frame besides its IP packet: Ethernet header, 802.1Q tag, FCS, preamble and gap. */
 #define FRAME_OVERHEAD_BYTES (14 + 4 + 4 + 20)
 
 void

@@ -15,7 +15,7 @@
 struct switch_settings;
 
 struct egress {
-	/* Of a packet that need not wait; beside struct arrivals one cache line. */
+	/* Fields for a packet that need not wait; together with struct arrivals, one cache line. */
 	uint64_t free_ps; /* the transmitter finishes its last frame */
 	const uint32_t *ser_ps;
 	struct link *tx;
@@ -26,7 +26,7 @@ struct egress {
 	bool picky;            /* some packets for it vanish by a fault (route.h), or are too large */
 	uint64_t sent_bytes;   /* in all windows before */
 	uint64_t ecn_stream;   /* of chance */
-	/* Of one that waits. */
+	/* Fields for a packet that waits. */
 	struct ecn_params ecn[SWITCH_CLASSES];
 	struct fifo q[SWITCH_CLASSES];
 	struct dwrr dwrr;
@@ -43,7 +43,7 @@ void egress_fini(struct egress *egress, struct bodies *bodies);
 /* Frames and bytes that wait, of all classes. */
 void egress_held(const struct egress *egress, uint64_t *packets, uint64_t *bytes);
 
-/* What a port's queues take, and when they are held; read where something is dropped, or a PAUSE arrives. */
+/* Rules of a port's queues: their limits, and the classes that a PAUSE holds. Read on a drop or a PAUSE. */
 struct egress_rules {
 	uint64_t limit_bytes[SWITCH_CLASSES]; /* of a queue: a class without PFC loses the packets that arrive beyond */
 	uint32_t max_wire_bytes;              /* of a frame */
@@ -83,7 +83,7 @@ egress_pop(struct egress *egress, uint8_t prio)
 	return p;
 }
 
-/* What egress_select() does where several data classes are ready. */
+/* egress_select() for several ready data classes. */
 uint8_t egress_select_data(struct egress *egress, uint32_t ready);
 
 /* The class to serve among those with frames that may go; ready is not 0. */
@@ -104,7 +104,7 @@ egress_ahead(const struct egress *egress, uint8_t prio)
 	return prio == 0 ? 1 : SWITCH_DATA_CLASSES | 1;
 }
 
-/* What egress_depth() does for a strict class. */
+/* egress_depth() for a strict class. */
 uint32_t egress_depth_strict(const struct egress *egress, uint8_t prio);
 
 /* Packets of data that one of a class finds ahead of it. */
@@ -127,7 +127,7 @@ egress_bytes(const struct egress *egress, uint32_t classes)
 	return bytes;
 }
 
-/* What waits in a class. */
+/* @return bytes queued in a class */
 static inline uint64_t
 egress_class_bytes(const struct egress *egress, uint8_t prio)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Polling packets (Hawkeye; VEDRFOLNIR III-C3). A switch reports the victim's egress port and forwards the packet as
- * it would the victim; where that port is or was paused within the kept epochs, the packet goes on as a PFC poll too.
- * One that was sent back takes the path of the victim's ACKs, and traces no pauses.
+ * Polling packets (Hawkeye; VEDRFOLNIR III-C3). A switch reports the victim's egress port and forwards the packet as it
+ * would the victim; if that port is or was paused within the kept epochs, the packet goes on as a PFC poll, too. One
+ * that was sent back takes the path of the victim's ACKs, and traces no pauses.
  * A PFC poll makes the switch report every egress that its ingress feeds, and follow those that are paused.
- * After a retransmission, the path of the victim before routes changed is queried as well.
- * Of a victim whose packets are sprayed all ports are queried that they may take, and the packet goes on by each.
- * Where flows share the victim's egress, ports of equal cost that stand idle answer beside it; so do all ports to other
- * switches whose link went down: the victim may have taken another path because of it, at either end.
+ * After a retransmission, the victim's path before routes changed is queried as well.
+ * If the victim's packets are sprayed, all ports that they may take are queried, and the packet goes on by each.
+ * If flows share the victim's egress, idle ports of equal cost report besides it. So do all ports to other switches
+ * whose link went down: the victim may have taken another path because of it, at either end.
  * Decisions use the state at the window's start; the reports show the window's end.
  */
 #include <errno.h>

@@ -50,7 +50,7 @@ void switch_report(struct sw *sw, const struct window *window);
 /* An epoch has ended: every port reports. */
 void switch_report_all(struct sw *sw, uint64_t now_ps);
 /*
- * Of a switch that was asked: all its ports report unasked what became of flows, and those that were asked in a pause the
- * pause's end. @param last  the run has ended
+ * At a switch that was asked, all ports report unasked: the later fate of flows, and the end of pauses in which a port
+ * was asked. @param last  the run has ended
  */
 void switch_late_looks(struct sw *sw, uint64_t now_ps, bool last);

@@ -167,7 +167,7 @@ switch_forget_routes(struct sw *sw)
 	sw->node.count.route_changes++;
 }
 
-/* What faults have set for packets to a host; made at the first. */
+/* @return the faults' entries for packets to a host; the first call allocates those of all hosts */
 static struct forced_route *
 forced_to(struct sw *sw, uint32_t dst)
 {
@@ -243,7 +243,7 @@ switch_route_damaged(struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t
 	switch_route(sw, in_port, &pkts[from], count - from);
 }
 
-/* Where a switch's forwarding state sends a flow now. */
+/* Lookup of a flow's egress by the switch's present forwarding state. */
 
 /* Members of a next-hop set whose cable is up. @return how many, written to usable */
 static uint32_t
@@ -309,7 +309,10 @@ switch_hash_choice(const struct sw *sw, const struct flow *flow, bool reverse, u
 	return route_select(&sw->config->balance.hashing, sw->config->hash_seed, sw->node.id, &tuple, count);
 }
 
-/* Of ports of equal cost, the one that a fault's pull has a flow go to, by its own chance; else the hash's choice. */
+/*
+ * Chooses among ports of equal cost: the first whose pull, set by a fault, wins the flow by its own chance; else the
+ * hash's choice.
+ */
 static void
 choose_pulled(const struct sw *sw, const struct flow *flow, bool reverse, struct switch_lookup *lookup)
 {
@@ -500,7 +503,10 @@ switch_link_changed(struct sw *sw, uint16_t index, uint8_t held, uint64_t now_ps
 /* Bytes that ICMP and its IPv4 header add to the quoted packet. */
 #define EXPIRED_MORE_BYTES (sizeof(struct wire_ipv4) + sizeof(struct wire_icmp_expired))
 
-/* Of a packet with bytes, which end here, the least is quoted, else all. @return bytes of link time */
+/*
+ * @return the wire bytes of an ICMP reply: it quotes the minimum of a packet with bytes, which ends here, and all of
+ *         others
+ */
 static uint16_t
 answer_bytes(const struct pkt *p)
 {

@@ -19,7 +19,7 @@
 
 struct sw;
 
-/* What faults have done to packets to a host. */
+/* Entries that faults have set for packets to a host. */
 struct forced_route {
 	uint64_t uses;    /* how often one of the others decided */
 	uint8_t override; /* egress forced, SWITCH_EGRESS_NONE: none */
@@ -58,8 +58,8 @@ void switch_routes_fini(struct switch_routes *routes);
 void switch_route_rare(struct sw *sw, uint16_t in_port, struct pkt *p, uint8_t cached);
 void switch_route(struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t count);
 /*
- * The same for packets over a cable that damages frames: damaged ones are dropped, and counted where they arrived, as
- * by a MAC that finds the FCS wrong (IEEE 802.3, 4.2.4.1.2).
+ * switch_route() for a cable that damages frames: damaged ones are dropped and counted at the port where they arrived,
+ * as by a MAC that finds the FCS wrong (IEEE 802.3, 4.2.4.1.2).
  */
 void switch_route_damaged(struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t count);
 /*
@@ -84,7 +84,7 @@ void switch_pull(struct sw *sw, uint16_t port, double share);
 uint64_t switch_pulled(const struct sw *sw, uint16_t port);
 /* @return how often one of the two decided for packets to that host */
 uint64_t switch_fault_uses(const struct sw *sw, uint32_t dst);
-/* Of struct node_ops: a link goes down or up, or its peer holds other classes. */
+/* struct node_ops.link_changed: a link goes down or up, or its peer holds other classes. */
 void switch_link_changed(struct sw *sw, uint16_t port, uint8_t held, uint64_t now_ps);
 /* Drops what waits for a port in a class, before stage 1. @return number of packets */
 uint64_t switch_flush(struct sw *sw, uint16_t port, uint8_t prio, enum rec_drop reason, uint64_t now_ps);
@@ -94,15 +94,16 @@ void switch_forget_routes(struct sw *sw);
 void switch_forget_flow(struct sw *sw, uint32_t flow);
 
 /*
- * Where a switch's forwarding state sends a flow now: routes, pins, forced and denied entries, ports that are down.
- * Stage 1 decides by it (route.c), and queries to a switch are answered by it, as by the "ECMP hash visibility" command
- * of commercial switches (FlowTracer, III-B2): the two cannot disagree. Nothing here changes anything. A switch's
- * treatment of packets against its own forwarding state (struct fib_faults) is not known here, and cannot be reported.
+ * The egress of a flow at a switch by its present forwarding state: routes, pins, forced and denied entries, ports that
+ * are down. Stage 1 decides by it (route.c), and queries to a switch are answered by it, as by the "ECMP hash
+ * visibility" command of commercial switches (FlowTracer, III-B2): the two cannot disagree. No function here changes
+ * state. A switch's treatment of packets against its own forwarding state (struct fib_faults) is not known here, and
+ * cannot be reported.
  */
 
 #define LOOKUP_NO_PORT UINT16_MAX
 
-/* What is decided of a flow at one switch. */
+/* The decision about a flow at one switch. */
 struct switch_lookup {
 	uint8_t egress;       /* a port; SWITCH_EGRESS_SPRAY: any of members; SWITCH_EGRESS_DROP: none, for reason */
 	enum rec_drop reason; /* of a drop */
@@ -183,7 +184,7 @@ bool fib_loses(struct fib_faults *fib, const struct flow_table *flows, const str
 
 /* The fault's handle; between windows only. @param fault  known by its address, which must stay */
 void switch_set_fib_fault(struct sw *sw, const struct fib_fault *fault, bool on);
-/* Whether packets for an egress are looked at one by one: by faults at it, and by its MTU. */
+/* Updates whether packets for an egress are checked one by one: for faults at it, and for its MTU. */
 void switch_picks(struct sw *sw, uint16_t port);
 /* @return packets that vanished by it */
 uint64_t switch_fib_losses(const struct sw *sw, const struct fib_fault *fault);

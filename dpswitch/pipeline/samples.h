@@ -55,9 +55,10 @@ switch_samples_count(struct switch_samples *samples, uint16_t in_port, const str
 }
 
 /*
- * What is kept of a port, the oldest first; between windows.
- * @param list  filled in. @param rows  [SWM_MAX_SAMPLES]
- * @return false: the switch has no such port, or not to a host
+ * Lists the kept samples of a port, the oldest first; between windows.
+ * @param list  filled in
+ * @param rows  [SWM_MAX_SAMPLES]
+ * @return false: the switch has no such port, or the port does not lead to a host
  */
 bool switch_samples_list(const struct switch_samples *samples, uint16_t port, struct swm_samples *list,
 			 struct swm_sample *rows);

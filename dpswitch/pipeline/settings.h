@@ -14,7 +14,7 @@
 #include "dpswitch/pipeline/switch_cfg.h"
 #include "topo/topo.h"
 
-/* Of a switch, or of one of its ports. */
+/* Settings of a switch, or of one of its ports. */
 struct switch_settings {
 	struct switch_params params;
 	struct switch_pfc_params pfc;

@@ -89,7 +89,7 @@ classify(const struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t count
 			pkts[i].prio = switch_class_of(sw, in_port, &sw->config->flows->flows[pkts[i].flow]);
 }
 
-/* What arrives in a window. */
+/* Arrivals of a window. */
 struct intake {
 	uint32_t count;
 	uint16_t ports[TOPO_MAX_PORTS]; /* [count] at which something arrives, ascending */
@@ -147,7 +147,10 @@ route_arrivals(struct sw *sw, const struct intake *in)
 	}
 }
 
-/* What arrives is charged, and what arrives, was made here or waits may leave. @param npkts  as of route_arrivals() */
+/*
+ * Makes room for the window's keys: a charge for each arrival, and a release for each packet that arrives, was made
+ * here or waits. @param npkts  as of route_arrivals()
+ */
 static void
 reserve_keys(struct sw *sw, const uint32_t npkts[])
 {

@@ -46,7 +46,7 @@ struct port_counts {
 	uint8_t touched;                         /* bit p: class p was marked, dropped or paused since it was last reset */
 };
 
-/* What a packet that need not wait touches is in three cache lines: of the egress, of its flows, of telemetry. */
+/* A packet that need not wait touches three cache lines: of the egress, of the port's flows, of telemetry. */
 struct switch_port {
 	_Alignas(64) struct arrivals arrivals;
 	struct egress egress;
@@ -136,7 +136,10 @@ switch_hand_over(struct sw *sw, uint16_t in_port, uint8_t egress, struct pkt *p,
 	account_arrive(&sw->account, p);
 }
 
-/* The same where the egress may be SWITCH_EGRESS_SPRAY, or one of a group, and the packet one that the switch made. */
+/*
+ * switch_hand_over() for an egress that may be SWITCH_EGRESS_SPRAY or one of a group, and for packets that the switch
+ * itself made.
+ */
 static inline void
 switch_forward(struct sw *sw, uint16_t in_port, uint8_t egress, struct pkt *p)
 {

@@ -108,7 +108,7 @@ struct switch_ecn_params {
 	double pmax;
 };
 
-/* Of a class, in place of switch.ecn. */
+/* ECN marking of one class, in place of switch.ecn. */
 struct switch_wred_params {
 	struct cfg_where where;
 	int64_t class; /* 1..7 */
@@ -125,7 +125,7 @@ struct switch_watchdog_params {
 };
 
 extern const struct cfg_table switch_cfg, switch_pfc_cfg, switch_ecn_cfg, switch_wred_cfg, switch_watchdog_cfg;
-/* The same in the elements of "switches" and "ports" (settings.h), as far as they are of single ones. */
+/* Tables of the same groups in the elements of "switches" and "ports" (settings.h), as far as single ones have them. */
 extern const struct cfg_table switches_switch_cfg, switches_pfc_cfg, switches_ecn_cfg, switches_wred_cfg,
 	switches_watchdog_cfg;
 extern const struct cfg_table ports_switch_cfg, ports_pfc_cfg, ports_ecn_cfg, ports_wred_cfg, ports_watchdog_cfg;

@@ -62,8 +62,8 @@ arrivals_widen(struct arrivals *arrivals)
 /* One egress port through a window: arrivals are queued, queued packets leave. */
 
 /*
- * What stage 2 carries along while it walks through one egress's window. Functions that are not inlined take what they
- * need of it, and never its address: so an egress that walks alone has it in registers.
+ * State of stage 2 while it walks through one egress's window. Functions that are not inlined take the members that
+ * they need, never the struct's address: so an egress that walks alone has it in registers.
  */
 struct egress_walk {
 	struct sw *sw;
@@ -484,7 +484,7 @@ measure_wires(const struct group *group, const struct balance_set *set, int64_t 
 		waits_ps[i] = 0;
 }
 
-/* What would go before a packet by each member of its set, on the wire and in the queues. */
+/* Computes how long a packet would wait at each member of its set, for frames on the wire and in the queues. */
 static void
 measure(const struct group_walk *walk, const struct balance_set *set, const struct pkt *p, int64_t *waits_ps)
 {
@@ -600,7 +600,7 @@ switch_transmit_group(struct sw *sw, const struct pause_frame *const *pauses, co
 	close_all(&walk);
 }
 
-/* What is rare on the walk through a window. */
+/* Rare cases of the walk through a window. */
 
 /* The header beside a packet that arrived now. */
 static const struct int_header *

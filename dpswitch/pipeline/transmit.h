@@ -180,7 +180,7 @@ struct group {
 	bool has[TOPO_MAX_PORTS];
 	struct arrivals arrivals; /* of this window; a packet's out_port is its egress, SWITCH_EGRESS_SPRAY: to be chosen */
 	struct group_member *members; /* [ports of the switch] */
-	/* What stands at each port, beside each other while packets choose: of struct egress, as of the last look. */
+	/* State of each port, adjacent in memory while packets choose: copies from struct egress, as of the last look. */
 	int64_t free_ps[TOPO_MAX_PORTS + BALANCE_BLOCK]; /* a block may begin at the last port */
 	uint8_t backlog[TOPO_MAX_PORTS];
 	uint32_t waiting; /* ports with a backlog */

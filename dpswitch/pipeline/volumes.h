@@ -20,7 +20,7 @@ struct volumes_sent {
 	uint64_t measured_bytes, other_bytes;
 };
 
-/* Where a flow's data goes from a switch, once it was looked up. */
+/* Direction of a flow's data at a switch; unknown before the first lookup. */
 enum volumes_direction { VOLUMES_UNKNOWN, VOLUMES_STAYS, VOLUMES_GOES_UP };
 
 struct switch_volumes {
@@ -29,7 +29,7 @@ struct switch_volumes {
 	uint8_t tier;
 	uint16_t *monitored; /* [ports of the switch] which of the monitored ones each is; VOLUMES_NO_PORT: none */
 	uint16_t *port_of;   /* [monitored ports] and back */
-	/* What leaves by ports to the tier above since the last iteration was judged, where balance_evens_out(); else 0. */
+	/* Data sent by ports to the tier above since the last iteration was judged, if balance_evens_out(); else 0. */
 	struct volumes_sent sent;
 	uint8_t *up_of;      /* [flows] enum volumes_direction of a flow's data; NULL unless sent.is_counted */
 	uint16_t *sender_of; /* [nnodes] of hosts: the sender of their data, VOLUMES_NO_SENDER: not known yet */

@@ -143,7 +143,7 @@ report(struct sw *sw, uint16_t index, uint8_t prio, enum rec_watchdog_event even
 	sw->node.digest = digest_u64(sw->node.digest, now_ps ^ (uint64_t)index << 56 ^ (uint64_t)prio << 53 ^ event);
 }
 
-/* What its action changes begins, or ends. */
+/* Applies or reverts the watchdog's action at a queue. */
 static void
 act(struct sw *sw, uint16_t index, uint8_t prio, bool on, uint64_t now_ps)
 {

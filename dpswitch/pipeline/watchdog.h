@@ -37,7 +37,7 @@ bool watchdog_drops(const struct watchdog *watchdog, uint16_t port, uint8_t prio
 /* One packet is. */
 void watchdog_count(struct watchdog *watchdog, uint16_t port, uint8_t prio);
 
-/* What the watchdog of a queue did, as `show pfcwd stats` of SONiC has it. */
+/* Counters of a queue's watchdog, as in SONiC's `show pfcwd stats`. */
 struct watchdog_count {
 	uint64_t detected, restored; /* storms */
 	uint64_t packets;            /* dropped in all of them */

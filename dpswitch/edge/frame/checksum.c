@@ -11,8 +11,8 @@
 #define LRH_BYTES 8
 
 /*
- * What stands before the part that counts as it is: a link header that RoCE has not, and headers with ones for what may
- * change.
+ * The masked head of the bytes that the ICRC covers: ones for a link header, which RoCE lacks, and headers whose
+ * mutable fields are ones. The rest of the packet is covered as it is.
  */
 struct masked_ipv4 {
 	uint8_t lrh[LRH_BYTES];

@@ -12,7 +12,7 @@
 #include "dpswitch/edge/frame/checksum.h"
 #include "topo/topo.h"
 
-/* What is left to read. Nothing reads but through take(). */
+/* The rest of the input. Only take() reads from it. */
 struct reader {
 	const uint8_t *at;
 	size_t left_bytes;
@@ -302,7 +302,10 @@ put_ipv4(uint8_t *at, const struct frame *f, size_t total_bytes)
 	return put(at, &ip, sizeof(ip));
 }
 
-/* What IPv4 has in its identification has no place here. Polling packets have the label of the data that they follow. */
+/*
+ * Writes an IPv6 header. It has no room for IPv4's identification. The flow label of polling packets is that of the
+ * data that they follow.
+ */
 static uint8_t *
 put_ipv6(uint8_t *at, const struct frame *f, size_t payload_bytes)
 {

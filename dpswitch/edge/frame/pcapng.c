@@ -18,7 +18,7 @@
  */
 #define RESOLUTION 10
 #define UNIT_PS 100
-/* What the disk may lag by before a run waits, or in real time loses frames. */
+/* Bytes by which the disk may lag behind, before a run waits or, in real time, loses frames. */
 #define BUFFER_BYTES (16u << 20)
 /* A disk that takes not a byte for so long hangs. */
 #define GIVE_UP_NS 60000000000ULL

@@ -50,7 +50,7 @@ void pcapng_interface(struct pcapng *file, const char *name, const char *descrip
 bool pcapng_frame(struct pcapng *file, uint32_t interface, enum pcapng_direction direction, uint64_t time_ps,
 		  const uint8_t *bytes, uint32_t captured_bytes, uint32_t frame_bytes);
 
-/* What an interface saw from 0 to end_ps. @param missing  frames of those seen that are not in the file */
+/* Writes the statistics of an interface, from 0 to end_ps. @param missing  frames seen that are not in the file */
 void pcapng_statistics(struct pcapng *file, uint32_t interface, uint64_t end_ps, uint64_t seen, uint64_t missing);
 
 /* Size of the file up to now, and what pcapng_frame() and pcapng_statistics() add to it. */

@@ -72,7 +72,7 @@ struct lookup {
 	uint32_t taken, recycled; /* spare slots in use; given away again */
 };
 
-/* What is remembered of flows holds as long as this does. */
+/* @return a number that changes with the flows of slots: lookups cached under another number are void */
 static inline uint32_t
 lookup_generation(const struct lookup *lookup)
 {

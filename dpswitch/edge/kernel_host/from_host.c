@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * From the host: frames are dequeued in bursts as fast as the link lets them out, judged once, and sent class by class.
- * Of a frame's bytes its headers alone are looked at, and where it is like the one before it (struct memo), not even
- * its flow is looked up.
+ * Frames from the host: dequeued in bursts as fast as the link sends them, classified once, and sent class by class.
+ * Only a frame's headers are read; if they are like those of the frame before it (struct memo), its flow is not even
+ * looked up.
  */
 #include <endian.h>
 #include <rte_mbuf.h>
@@ -71,7 +71,7 @@ stage(struct kernel_host *host, struct kernel_host_nic *nic, const struct pkt *p
 		stand_in_line(host, nic, p);
 }
 
-/* What a frame takes on the wire at least. */
+/* Pads a frame to the least length on the wire. */
 static void
 pad(const struct kernel_host *host, struct pkt *p)
 {
@@ -334,7 +334,7 @@ static uint16_t
 dequeue(struct kernel_host *host, struct kernel_host_nic *nic)
 {
 	struct rte_mbuf *mbufs[PORT_BURST];
-	/* What the NIC sends back is staged, too, whether there is room for it or not. */
+	/* Frames that the NIC itself sends back are staged even without room. */
 	uint32_t room = nic->from_host.staged < KERNEL_HOST_STAGE ? KERNEL_HOST_STAGE - nic->from_host.staged : 0;
 	struct alike alike = { 0 };
 	uint16_t n, i;

@@ -620,7 +620,10 @@ kernel_host_place(struct kernel_host *host, const struct kernel_host_nic *nic, s
 	return c->p.flow != LOOKUP_NONE ? KERNEL_HOST_PLACED : KERNEL_HOST_REFUSED;
 }
 
-/* The same of a frame that another partition has let in. Between windows. @return whether it has p.flow, p.prio */
+/*
+ * kernel_host_place() for a frame that another partition has let in. Between windows. @return whether it has p.flow,
+ * p.prio
+ */
 static bool
 edge_place(struct edge *edge, struct classified *c, bool roce, uint64_t now_ps)
 {
@@ -769,7 +772,7 @@ read_body(const struct bodies *bodies, uint32_t handle, struct body *body)
 
 static const struct body_ops body_ops = { release, read_body };
 
-/* Of all memory that pools have. */
+/* The address range of all pools' memory. */
 struct span {
 	uintptr_t first, end;
 };

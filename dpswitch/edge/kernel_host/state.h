@@ -209,11 +209,11 @@ void kernel_host_send_pause(struct kernel_host *host, struct kernel_host_nic *ni
 /* The peer sent a PFC frame. */
 void kernel_host_pfc_arrived(struct kernel_host *host, struct kernel_host_nic *nic, const uint8_t *bytes,
 			     size_t size_bytes);
-/* What is due in the window: storms, quanta that run out, refreshes. */
+/* Handles timers that are due in the window: storms, quanta that run out, refreshes. */
 void kernel_host_pause_timers(struct kernel_host *host, struct kernel_host_nic *nic, const struct window *window);
 /* @return when the next is due */
 uint64_t kernel_host_pause_next_ps(const struct kernel_host_nic *nic);
-/* Of struct node_ops. */
+/* Members of struct node_ops for kernel hosts. */
 void kernel_host_storm(struct node *node, uint16_t nic, uint8_t prio, bool on, uint64_t now_ps, uint64_t interval_ps);
 uint8_t kernel_host_pausing(const struct node *node, uint16_t nic);
 void kernel_host_link_changed(struct node *node, uint16_t nic, uint8_t held, uint64_t now_ps);
@@ -243,7 +243,7 @@ kernel_host_rows_end(struct kernel_host_nic *nic)
 	if (nic->from_host.rows.packets != 0)
 		kernel_host_rows_count(nic);
 }
-/* What a NIC does with control packets (common/control.h) of a kind. */
+/* Handlers of a NIC for a kind of control packet (common/control.h). */
 struct kernel_host_control {
 	/* One leaves this host; may set its arg. NULL: nothing to do */
 	void (*leaves)(struct kernel_host *host, struct kernel_host_nic *nic, struct pkt *p, uint64_t now_ps);

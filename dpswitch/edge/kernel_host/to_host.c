@@ -44,7 +44,11 @@ has_room(struct kernel_host *host, struct kernel_host_nic *nic, const struct pkt
 	return false;
 }
 
-/* Whether a packet is not for this host's port: it ends here then. */
+/*
+ * Ends a packet that is not for this port of the host: control packets, packets for another host, or a link that is
+ * down.
+ * @return whether it ended
+ */
 static bool
 ends(struct kernel_host *host, struct kernel_host_nic *nic, const struct pkt *p)
 {
@@ -152,7 +156,7 @@ prepare(struct kernel_host *host, struct kernel_host_nic *nic)
 	}
 }
 
-/* What the host has taken. */
+/* Counts of frames that the host has taken. */
 struct taken {
 	uint64_t packets, bytes, data_bytes;
 };

@@ -117,7 +117,7 @@ port_tend(struct port *port)
 /* Frames still in use elsewhere must have been given back. NULL is allowed. */
 void port_close(struct port *port);
 
-/* What the kinds of ports have in common. */
+/* Functions that all kinds of ports share. */
 
 /* Makes the pool. @return 0 or negative with err set */
 int port_init(struct port *port, const struct port_ops *ops, const struct port_config *config, struct err *err);

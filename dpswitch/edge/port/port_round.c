@@ -19,7 +19,7 @@
 #define SETTLE_NS 50000000ULL
 #define PEER_FRAMES 256 /* drivers have room for them in each direction */
 #define PEER_MBUFS 2047 /* a queue in each direction full of them, and those in flight */
-/* Of a frame, where its path changes it: ECN, TTL, the header's checksum. */
+/* Bytes of a frame that its path changes: ECN, TTL, the header's checksum. */
 #define CHANGES_AT 14
 #define CHANGES_BYTES 12
 

@@ -10,13 +10,13 @@
 
 enum port_round_kind { PORT_ROUND_RING, PORT_ROUND_MEMIF, PORT_ROUND_VHOST, PORT_ROUND_AF_PACKET, PORT_ROUND_KINDS };
 
-/* As the command line names them. */
+/* Names on the command line. */
 #define PORT_ROUND_NAMES                                                                                                   \
 	{                                                                                                                  \
 		"ring", "memif", "vhost", "af_packet"                                                                      \
 	}
 
-/* Of af_packet, two pairs of veth, which are there: source and its peer, sink and its peer. */
+/* Two existing pairs of veth for af_packet: source and its peer, sink and its peer. */
 #define PORT_ROUND_VETHS                                                                                                   \
 	{                                                                                                                  \
 		"source", "source-peer", "sink", "sink-peer"                                                               \

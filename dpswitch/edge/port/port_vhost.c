@@ -35,9 +35,9 @@
 #define WAKE_AGAIN_NS (1000 * 1000)
 #define BUSY_POLL_NS (10 * 1000)
 /*
- * What an unpatched guest may be offered: MRG_RXBUF (15), INDIRECT_DESC (28), EVENT_IDX (29), PROTOCOL_FEATURES (30),
- * VERSION_1 (32). UML's driver accepts the other features of the library, control queue and offloads, which are not
- * served.
+ * Features that are offered to an unpatched guest: MRG_RXBUF (15), INDIRECT_DESC (28), EVENT_IDX (29),
+ * PROTOCOL_FEATURES (30), VERSION_1 (32). UML's driver would accept the library's other features, control queue and
+ * offloads, which are not served.
  */
 #define GUEST_FEATURES 0x170008000ULL
 
