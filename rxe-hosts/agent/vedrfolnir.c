@@ -45,8 +45,8 @@ miss(struct agent_slot *slot, enum rec_trigger_cause cause, uint64_t rtt_ps)
 }
 
 /*
- * Where no RTT was above the threshold, packets were sent again, the sender was held back, or the step is slow for
- * certain.
+ * @return the cause of a missed detection: an RTT above the threshold, or else packets that were sent again, a sender
+ *         that was held back, or a step that is certain to be slow
  */
 static enum rec_trigger_cause
 missed_cause(const struct agent_slot *slot, uint32_t retransmits)

@@ -32,7 +32,7 @@ struct wc {
 	struct send_times times; /* WC_SENT, WC_ERROR: of this message */
 };
 
-/* What to send. The payload is read from the registered region, or is synthetic (bytes without contents). */
+/* A message to send. The payload is read from the registered region, or is synthetic (bytes without contents). */
 struct send_wr {
 	uint64_t wr_id;
 	uint64_t bytes;         /* > 0 */
@@ -87,7 +87,7 @@ struct qp_state {
 	bool throttled;             /* below the line's rate, by a congestion control whose RTTs show no contention */
 };
 
-/* What a device measured of a flow's path while nothing else was on it. */
+/* Measurements of a flow's path while it carried nothing else. */
 struct path_rtt {
 	uint64_t base_ps;  /* round trip of a packet behind as much of its own flow as may be in flight */
 	uint64_t noise_ps; /* how far above it a sample may lie that means nothing; 0: samples are exact */
@@ -148,7 +148,7 @@ struct device_ops {
 	/* Forgets congestion state and pacing as a fresh QP would: line rate. Idle sending QPs only. */
 	void (*reset_qp)(struct device *dev, uint32_t flow);
 	void (*query_qp)(const struct device *dev, uint32_t flow, struct qp_state *state);
-	/* Where the time of a sending QP's current message went so far. */
+	/* Reports the parts of the time that a sending QP's current message has taken so far. */
 	void (*query_times)(const struct device *dev, uint32_t flow, struct send_times *times);
 	/* Measurements of a sending flow's path. NULL, or false: none, the configured values hold. */
 	bool (*path_rtt)(const struct device *dev, uint32_t flow, struct path_rtt *rtt);
@@ -182,7 +182,7 @@ struct device_ops {
 	/* One timer: when_ps TIME_NEVER cancels. May be called from any callback. */
 	void (*set_timer)(struct device *dev, uint64_t when_ps);
 	uint64_t (*now)(const struct device *dev);
-	/* Where host reports go; the device's own node. */
+	/* @return the buffer for host reports, the device's own node's */
 	struct recbuf *(*records)(struct device *dev);
 };
 

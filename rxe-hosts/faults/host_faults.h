@@ -7,7 +7,7 @@
 /* NULL-terminated. */
 extern const struct fault_ops *const host_faults[];
 
-/* What faults at a host's NIC have in common: their struct begins with struct fault_at_port. */
+/* Functions shared by faults at a host's NIC: their struct begins with struct fault_at_port. */
 
 #define FAULT_AT_NIC_FIELD FAULT_AT_PORT_FIELD("The NIC, \"host:port\", of an embedded host")
 

@@ -45,7 +45,7 @@ resolve(void *params, const struct topo *topo, struct err *err)
 	return fault_at_nic_resolve(params, topo, err);
 }
 
-/* Of one direction, headers of PCIe not taken off (PCI Express Base Specification 6.0, 4.2). */
+/* @return the rate of one direction, PCIe's headers included (PCI Express Base Specification 6.0, 4.2) */
 static uint64_t
 rate_bps(const struct pcie_downgrade *fault)
 {

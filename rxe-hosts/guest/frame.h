@@ -13,7 +13,7 @@ struct frame_in {
 	uint8_t bytes[2 * (sizeof(struct guest_frame) + GUEST_MAX_PAYLOAD)];
 };
 
-/* What is to be written. Starts as all zeros, ends by frame_out_fini(). */
+/* A buffer of bytes to write. Starts as all zeros, ends by frame_out_fini(). */
 struct frame_out {
 	size_t begin, end, cap;
 	uint8_t *bytes;

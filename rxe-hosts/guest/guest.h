@@ -34,8 +34,10 @@ struct guest_config {
 	uint8_t mac[6];
 	uint16_t mtu_bytes;
 
-	/* What it runs once its network is up; NULL: nothing, commands alone. NULL-terminated, argv[0] is a path in the
-	   server's file system, which the guest sees read-only (/proc, /sys, /dev and /run are its own). */
+	/*
+	 * The program to run once the network is up; NULL: none, commands only. NULL-terminated, argv[0] is a path in
+	 * the server's file system, which the guest sees read-only (/proc, /sys, /dev and /run are its own).
+	 */
 	const char *const *argv;
 	/* The management channel: a stream socket that the program has as descriptor 3; -1: none. The caller closes its
 	   copy after guest_start(). It is a serial line in the guest: raw bytes, flow control, no end of file. */

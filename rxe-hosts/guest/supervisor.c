@@ -482,7 +482,7 @@ supervisor_last_line(const char *log_path, char *line, size_t cap)
 		fclose(log);
 }
 
-/* What ends a guest's process group when the supervisor was killed. */
+/* The reaper: ends a guest's process group if the supervisor is killed. */
 
 /* Holds nothing but the pipe: any other descriptor kept here would keep its connection alive. */
 static noreturn void

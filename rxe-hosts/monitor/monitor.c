@@ -27,7 +27,7 @@ here_bytes(const struct monitor *monitor)
 	return (first_await(monitor, steps + 1) - first_await(monitor, 1)) / 8 + 1;
 }
 
-/* Of an iteration of which nothing has arrived. @return whether there is memory */
+/* Allocates the entries of an iteration before its first arrival. @return whether there is memory */
 static bool
 make_entries(const struct monitor *monitor, struct monitor_entries *entries)
 {
@@ -44,7 +44,7 @@ free_entries(struct monitor_entries *entries)
 	free(entries->here);
 }
 
-/* The next iteration is first heard of. Ends the program when out of memory. */
+/* Prepares for the first arrival of the next iteration. Ends the program when out of memory. */
 static void
 make_next(struct monitor *monitor)
 {

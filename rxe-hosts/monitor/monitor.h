@@ -58,7 +58,7 @@ void monitor_fini(struct monitor *monitor);
 
 /* Target rank of a chain's step. */
 uint32_t monitor_ssq_target(const struct monitor *monitor, uint32_t chain, uint32_t entry);
-/* What the step behind an entry waits for. @param set  out. @return how many; 0: nothing, or there is no such step */
+/* The dependencies of the step behind an entry. @param set  out. @return their number; 0: none, or there is no such step */
 uint32_t monitor_rsq_set(const struct monitor *monitor, uint32_t chain, uint32_t entry, const struct coll_dep **set);
 
 /*
@@ -71,9 +71,9 @@ void monitor_dependency_done(struct monitor *monitor, uint32_t step, struct coll
 
 /* The chain's step that would start next. @return as the rank counts, or 0 when all have been started */
 uint32_t monitor_next_step(const struct monitor *monitor, uint32_t chain);
-/* Whether all dependencies of the next step on other chains are complete; false when there is no next step. */
+/* @return whether all dependencies of the next step on other chains are complete; false if there is no next step */
 bool monitor_next_ready(const struct monitor *monitor, uint32_t chain);
-/* The next step starts. */
+/* Moves on to the next step, which starts. */
 void monitor_started(struct monitor *monitor, uint32_t chain);
 
 /*
@@ -85,7 +85,7 @@ struct coll_dep monitor_waited_for(const struct monitor *monitor, uint32_t chain
 
 /* Table I. */
 enum monitor_state monitor_state(const struct monitor *monitor, uint32_t chain);
-/* What the next step waits for: the first that is missing; rank COLL_NONE when not waiting. */
+/* @return the first incomplete dependency of the next step; rank COLL_NONE when not waiting */
 struct coll_dep monitor_waits_for(const struct monitor *monitor, uint32_t chain);
 
 /* All steps of this iteration are done: early arrivals become current. */
@@ -96,7 +96,7 @@ struct step_ref {
 	uint32_t collective, rank, step; /* step 0: none, the others REC_NONE */
 };
 
-/* What a host reports of a step (III-C1); see struct rec_step. */
+/* A host's report of a step (III-C1); see struct rec_step. */
 struct step_result {
 	uint32_t collective, iteration, rank, step;
 	uint32_t flow;              /* UINT32_MAX: a local step */

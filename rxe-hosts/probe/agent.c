@@ -333,7 +333,7 @@ probe_restart_missed(struct probe_list *list, uint32_t flow, uint32_t collective
 		       0;
 }
 
-/* Of the host's connections that there are now, and of those that went meanwhile. */
+/* Reports the host's present connections, and those that closed meanwhile. */
 static void
 report_connections(struct probe_agent *agent, uint32_t nic, uint64_t now_ps)
 {

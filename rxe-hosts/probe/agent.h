@@ -41,7 +41,7 @@ void probe_agent_destroy(struct probe_agent *agent);
 int probe_agent_start(struct probe_agent *agent);
 /* Its next wake-up time; TIME_NEVER. */
 uint64_t probe_agent_next_ps(const struct probe_agent *agent);
-/* What is due at now_ps. */
+/* Handles everything that is due at now_ps. */
 void probe_agent_wake(struct probe_agent *agent, uint64_t now_ps);
 /* struct device_client's, of PKT_UD. */
 void probe_agent_received(struct probe_agent *agent, const struct datagram *datagram, uint64_t now_ps);
@@ -83,7 +83,7 @@ int probe_agent_restart(struct probe_agent *agent, uint64_t now_ps);
  */
 int probe_agent_ask(struct probe_agent *agent, uint32_t node);
 
-/* What an agent did. */
+/* Counters of an agent. */
 struct probe_agent_counts {
 	uint64_t sent, answered;     /* probes; by it, as responder */
 	uint64_t results, timeouts;  /* of probes that ended, and of them those that are not whole */

@@ -48,7 +48,7 @@ probe_cpu_draw(struct probe_cpu *cpu)
 	return delay_ps + draw(cpu, cpu->load_ps);
 }
 
-/* What the RNIC completed. */
+/* Completions of the RNIC. */
 
 static uint64_t
 queue_next_ps(const struct probe_queue *queue)
@@ -537,7 +537,7 @@ prober_respond(struct prober *prober, uint32_t nic, const struct probe_completio
 		report_probe(prober, nic, c);
 }
 
-/* What probes and ACKs hold: 50 bytes (common/wire/probe.h). */
+/* The 50 bytes of probes and ACKs (common/wire/probe.h). */
 
 #define NIC_SHIFT 33
 #define RESPONDER_BIT (1ULL << 32)
@@ -672,8 +672,10 @@ send(struct prober *prober, uint32_t nic, uint64_t now_ps)
 		prober->counts.dropped++;
 }
 
-/* The next packet of an RNIC's traceroutes, if it is due. */
-/* A silent switch had no token, or the packet is lost: the next hop is probed. */
+/*
+ * Sends the next packet of an RNIC's traceroutes, if one is due. If the last probe had no reply, because the switch had
+ * no token or the packet was lost, the next hop is probed.
+ */
 static void
 probe_trace_due(struct prober *prober, uint32_t nic, uint64_t now_ps)
 {
@@ -908,7 +910,10 @@ report_received(struct prober *prober, uint32_t nic, struct probe_back *back, ui
 	back->count = back->first_seq = back->last_seq = 0;
 }
 
-/* Of timers alone: the agent's own clock measures them, independent of faults elsewhere. */
+/*
+ * @return by how much timers were late at most, us. Only timers count: the agent's own clock measures them, independent
+ *         of faults elsewhere.
+ */
 static uint32_t
 late_us(struct prober *prober, uint64_t now_ps)
 {

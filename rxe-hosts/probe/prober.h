@@ -33,7 +33,7 @@ void probe_cpu_init(struct probe_cpu *cpu, uint64_t median_ps, uint64_t seed, ui
 /* @return the delay of one completion, ps */
 uint64_t probe_cpu_draw(struct probe_cpu *cpu);
 
-/* Of an RNIC: probes that wait for their end, ACKs that wait for their time of departure, room for datagrams. */
+/* Limits of an RNIC: probes that wait for their end, ACKs that wait for their time of departure, room for datagrams. */
 #define PROBE_OPEN 512
 #define PROBE_ANSWERS 256
 #define PROBE_RECEIVES 512
@@ -53,7 +53,7 @@ enum probe_event {
 	PROBE_ANSWERED, /* of the responder: its ACK has left, (4) */
 };
 
-/* What the RNIC completed and the application has not handled yet. */
+/* A completion of the RNIC that the application has not handled yet. */
 struct probe_completion {
 	uint64_t ready_ps; /* when it can; then when it did */
 	uint64_t stamp_ps; /* of the RNIC; of a timer, when it ran out */
@@ -193,7 +193,7 @@ struct prober {
 	struct probe_agent_counts counts;
 };
 
-/* Of a struct that is zero. @return 0 or -ENOMEM: prober_fini() either way */
+/* Initializes a zeroed prober. @return 0 or -ENOMEM: prober_fini() either way */
 int prober_init(struct prober *prober, const struct probe_agent_config *config);
 void prober_fini(struct prober *prober);
 /* All that it had not uploaded is lost, and what it probes; its counts and the host's connections stay. */

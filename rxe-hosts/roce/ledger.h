@@ -60,7 +60,10 @@ ledger_charge(struct ledger *l, enum ledger_entry entry, uint64_t to_ps)
 	l->until_ps = to_ps;
 }
 
-/* The same with the window full: as long as on an idle path, and beyond. @param rtt_ps  of the last ACK; 0: not known */
+/*
+ * ledger_charge() for time with a full window: up to the round trip of an idle path to LEDGER_WINDOW, the rest to
+ * LEDGER_LATE. @param rtt_ps  of the last ACK; 0: not known
+ */
 static inline void
 ledger_closed(struct ledger *l, uint64_t rtt_ps, uint64_t to_ps)
 {
@@ -71,7 +74,10 @@ ledger_closed(struct ledger *l, uint64_t rtt_ps, uint64_t to_ps)
 	ledger_charge(l, LEDGER_LATE, to_ps);
 }
 
-/* The same behind the message's last frame, which took frame_ps on the wire. The idle path counts once. */
+/*
+ * ledger_charge() for the time after the message's last frame, which took frame_ps on the wire. The idle path is
+ * charged once.
+ */
 static inline void
 ledger_tail(struct ledger *l, uint64_t frame_ps, uint64_t to_ps)
 {
@@ -109,7 +115,10 @@ ledger_sent_again(struct ledger *l, uint64_t ps)
 	l->leaving = l->again;
 }
 
-/* Of the frames sent again after a timeout or ACKs, this time went for nothing: the first copies had arrived. */
+/*
+ * Moves time of frames that were sent again after a timeout or ACKs to another entry: the first copies had arrived, so
+ * that the time was wasted.
+ */
 static inline void
 ledger_spurious(struct ledger *l, enum ledger_entry entry, uint64_t ps)
 {

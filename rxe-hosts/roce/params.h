@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a host's transport is configured to do, and the frame sizes that follow from it. */
+/* Configuration of a host's transport, and the frame sizes that follow from it. */
 #pragma once
 
 #include <stdbool.h>
@@ -38,7 +38,7 @@ enum transport_kind { TRANSPORTS(TRANSPORT_VALUE) TRANSPORT_KINDS };
 struct rc_send;
 struct roce_params;
 
-/* Of a sender, but for any_order and kernels. */
+/* The sender's side of a transport; any_order and kernels are properties of both sides. */
 struct transport_ops {
 	const char *name;
 	bool any_order; /* receivers place packets on arrival: each has its RETH, there are no SENDs */
@@ -156,7 +156,7 @@ int roce_params_init(struct roce_params *params, const struct roce_cfg *cfg, con
  */
 uint16_t roce_data_bytes(const struct roce_params *params, uint32_t payload_bytes, bool reth, bool imm);
 
-/* The same for a UD SEND ONLY WITH IMMEDIATE: 8 B of DETH instead of the RETH. */
+/* Wire bytes of a UD SEND ONLY WITH IMMEDIATE: roce_data_bytes() with 8 B of DETH instead of the RETH. */
 uint16_t roce_ud_bytes(const struct roce_params *params, uint32_t payload_bytes);
-/* The same without immediate. */
+/* Wire bytes of a UD SEND ONLY without immediate. */
 uint16_t roce_ud_contents_bytes(const struct roce_params *params, uint32_t payload_bytes);

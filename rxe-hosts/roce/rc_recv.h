@@ -90,7 +90,7 @@ struct rc_recv {
 
 void rc_recv_init(struct rc_recv *r, uint32_t first_psn);
 
-/* Where an RDMA WRITE goes, by its RETH, and how much room the receiver's region has from there. */
+/* Destination of an RDMA WRITE by its RETH, and the room in the receiver's region from there on. */
 struct rc_reth {
 	uint64_t place, room_bytes;
 };
@@ -141,9 +141,9 @@ rc_recv_data(struct rc_recv *r, const struct roce_params *params, const struct p
 }
 
 /*
- * The same for an untrusted sender: refuses segments that do not follow each other, and messages longer than their
- * room. It cannot know whether a packet was sent before: p has PKT_RETRANSMIT, so that its order is not judged. A WRITE
- * without immediate completes nothing.
+ * rc_recv_data() for an untrusted sender: refuses segments that do not follow each other, and messages longer than
+ * their room. It cannot know whether a packet was sent before: p has PKT_RETRANSMIT, so that its order is not judged. A
+ * WRITE without immediate completes nothing.
  */
 uint32_t rc_recv_checked(struct rc_recv *r, const struct roce_params *params, const struct pkt *p,
 			 const struct rc_reth *reth, uint64_t now_ps);

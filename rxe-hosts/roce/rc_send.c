@@ -199,7 +199,7 @@ rc_send_ack_far(struct rc_send *s, const struct roce_params *params, uint32_t un
 	s->una_byte += (uint32_t)(rc_messages_byte(s, params, una) - rc_messages_byte(s, params, s->una));
 	s->una = una;
 	if ((int32_t)(una - s->nxt) > 0) {
-		/* What was about to be sent again has arrived after all. */
+		/* The packets that were about to be sent again have arrived after all. */
 		s->nxt = una;
 		s->nxt_byte = s->una_byte;
 		rc_messages_seek(s);

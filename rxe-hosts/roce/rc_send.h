@@ -19,7 +19,7 @@
 
 #define MSG_SLOTS 128 /* messages that a QP may have open: DEVICE_MAX_POSTED */
 
-/* What to send; see struct send_wr of the device interface. */
+/* A message to send; see struct send_wr of the device interface. */
 struct rc_work {
 	uint64_t wr_id;
 	uint64_t bytes; /* > 0 */
@@ -128,7 +128,7 @@ rc_send_ready(const struct rc_send *s)
 	return s->nxt != s->msg_end && s->nxt_byte - s->una_byte < s->window_bytes && s->nxt - s->una <= s->sent_most;
 }
 
-/* What a QP waits for between its frames. */
+/* Reason for which a QP waits between its frames. */
 enum rc_send_wait {
 	RC_SEND_PORT, /* its pacing, or its NIC */
 	RC_SEND_ROOM, /* room in its window */
@@ -209,7 +209,7 @@ rc_send_next(struct rc_send *s, const struct roce_params *params, uint64_t now_p
 		p->flags |= PKT_ACKREQ;
 }
 
-/* The same for packets that were sent twice, or are to be: whether what was taken for lost had arrived after all. */
+/* rc_send_ack() for packets that were sent twice, or are to be: finds out whether the first copy had arrived after all. */
 void rc_send_ack_again(struct rc_send *s, const struct roce_params *params, uint32_t seq, uint64_t now_ps);
 
 /* The rest of rc_send_ack() for ACKs that end a message, or overtake packets about to be sent again. */
@@ -299,7 +299,10 @@ const struct rc_post *rc_send_message(const struct rc_send *s, const struct pkt 
 
 /* Acknowledged bytes of the oldest open message. */
 uint64_t rc_send_acked_bytes(const struct rc_send *s, const struct roce_params *params);
-/* Of the current message up to now. @param ledger  the QP's own, or a copy that the caller has charged further */
+/*
+ * The parts of the current message's time up to now.
+ * @param ledger  the QP's own, or a copy that the caller has charged further
+ */
 struct send_times rc_send_times(const struct rc_send *s, const struct roce_params *params, const struct ledger *ledger,
 				uint64_t now_ps);
 /*
@@ -307,7 +310,10 @@ struct send_times rc_send_times(const struct rc_send *s, const struct roce_param
  * window was full. What is left up to now_ps is its NIC's.
  */
 void rc_send_account(const struct rc_send *s, struct ledger *ledger, uint64_t ready_ps, uint64_t now_ps);
-/* The same of a QP that is not ready, all of the time: its window is full, or it has sent all and waits for ACKs. */
+/*
+ * rc_send_account() for a QP that was not ready all this time: its window is full, or it has sent all and waits for
+ * ACKs.
+ */
 void rc_send_account_idle(const struct rc_send *s, const struct roce_params *params, struct ledger *ledger,
 			  uint64_t now_ps);
 /*
@@ -338,7 +344,7 @@ rc_messages_at(const struct rc_send *s, uint32_t count)
 	return &posts->at[count & posts->mask];
 }
 
-/* The same from the oldest open message on: nxt has gone back, or far ahead. */
+/* Finds the next message to send by searching from the oldest open one on: nxt has gone back, or far ahead. */
 void rc_messages_seek(struct rc_send *s);
 
 /* @return payload bytes of a packet of an open message */

@@ -59,7 +59,7 @@ struct sel_send {
 	struct sel_again again[SEL_AGAIN];
 };
 
-/* Of a sender that has it. */
+/* Frees the selective state of a sender. */
 void sel_send_fini(struct rc_send *s);
 
 /*

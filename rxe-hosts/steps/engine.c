@@ -239,7 +239,7 @@ departed(void *ctx, const struct datagram *datagram)
 	set_timer(engine);
 }
 
-/* What a host's program does with datagrams, by type. */
+/* Handlers of datagrams in a host's program, by type. */
 static void (*const handlers[PKT_TYPES])(struct step_engine *engine, const struct datagram *datagram, uint64_t now_ps) = {
 	[PKT_NOTIFY] = notified,
 	[PKT_UD] = probed,

@@ -54,19 +54,19 @@ enum step_engine_state {
 
 enum step_engine_state step_engine_state(const struct step_engine *engine);
 /*
- * Whether a background flow of mode "once" or a generator's message is not complete yet, or one of mode "repeat" will
- * post again.
+ * @return whether a background flow of mode "once" or a generator's message is not complete yet, or one of mode
+ *         "repeat" will post again
  */
 bool step_engine_background_open(const struct step_engine *engine);
 
-/* Whether a step or a background message is in flight, and so should make progress. */
+/* @return whether a step or a background message is in flight, so that progress is expected */
 bool step_engine_sending(const struct step_engine *engine);
 /* @return when the next iteration, delayed step or background message begins that only waits for its time; TIME_NEVER */
 uint64_t step_engine_next_ps(const struct step_engine *engine);
 
-/* What a host saw that no correct sender does; 0 in every sound run. */
+/* @return events that no correct sender causes; 0 in every sound run */
 uint64_t step_engine_unexpected(const struct step_engine *engine);
-/* Whether its steps' ledgers were their times. */
+/* @return the comparison of ledgers with the times of their steps */
 const struct ledger_audit *step_engine_audit(const struct step_engine *engine);
 const struct agent *step_engine_agent(const struct step_engine *engine);
 /* The monitor of one of the host's ranks, for live views. @return NULL if collective has no such rank here */
@@ -139,13 +139,13 @@ struct step_engine *step_engine_create_remote(const struct plan *plan, uint32_t 
 
 /* A finished or open step, or a background flow (struct manage_step). @return false: not of this host's plan */
 bool step_engine_put_step(struct step_engine *engine, const struct manage_step *step);
-/* What became of an iteration of one of its ranks. @return false: not of this host's plan */
+/* The result of an iteration of one of the host's ranks. @return false: not of this host's plan */
 bool step_engine_put_iteration(struct step_engine *engine, const struct manage_iteration *iteration);
 /* When a flow that no collective sends began and ended (step_engine_flow()). @return false: this host has no such flow */
 bool step_engine_put_flow(struct step_engine *engine, size_t index, const struct flow_row *row);
 void step_engine_put_unexpected(struct step_engine *engine, uint64_t messages);
 
-/* The same of an engine that ran here, to be sent. @param index  below step_engine_rows() */
+/* Gets the messages that the functions above take, from an engine that ran here. @param index  below step_engine_rows() */
 struct manage_step step_engine_get_step(const struct step_engine *engine, size_t index);
 /* Iterations of all ranks of this host. */
 size_t step_engine_iterations(const struct step_engine *engine);

@@ -58,7 +58,7 @@ background_sending(const struct background *background)
 	return !background->failed && background->posted != background->messages;
 }
 
-/* Whether there is something left to send. */
+/* @return whether the flow has anything left to send */
 bool background_open(const struct background *background);
 
 struct message {

@@ -94,7 +94,7 @@ payload_offset(const struct plan_collective *c, uint32_t rank, uint32_t iteratio
 	return c->ranks[rank].region_offset + iteration % c->buffers * c->vector_bytes + elem * coll_elem_bytes(c->type);
 }
 
-/* Whether a flow carries a step of its sender. */
+/* @return whether a flow carries the step of its sender */
 static bool
 carries(const struct plan_collective *c, const struct plan_flow *of, uint32_t flow, uint32_t step)
 {

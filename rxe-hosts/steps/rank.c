@@ -76,7 +76,7 @@ step_rank_begin(struct step_engine *engine, struct step_rank *rank, uint64_t now
 	try_finish(engine, rank, rank->begun_by, now_ps); /* it may have no part */
 }
 
-/* What the next step of a chain waited for. */
+/* @return the dependency that the next step of a chain waited for */
 static struct step_ref
 waited_for(const struct step_rank *rank, uint32_t chain)
 {
@@ -116,7 +116,7 @@ step_rank_wake(struct step_engine *engine, struct step_rank *rank, uint32_t chai
 		step_computed(engine, rank, chain, now_ps);
 }
 
-/* What waits for a step, among the rank's own. @param next  of the next iteration */
+/* Completes a dependency for the rank's own steps that wait for it. @param next  of the next iteration */
 static void
 let_go(struct step_engine *engine, struct step_rank *rank, struct coll_dep on, bool next, uint64_t now_ps)
 {
@@ -314,7 +314,7 @@ compute_ps(const struct plan_collective *c, const struct step_rank *rank, uint32
 	return c->actual_ps != NULL ? c->actual_ps(c->actual_ctx, rank->rank, rank->iteration, planned_ps) : planned_ps;
 }
 
-/* What the agent has to know of a step. */
+/* @return the facts about a step that the agent needs to watch it */
 static struct agent_step
 watch(const struct step_engine *engine, const struct step_rank *rank, uint32_t step, uint64_t now_ps)
 {
@@ -409,9 +409,9 @@ step_start(struct step_engine *engine, struct step_rank *rank, uint32_t chain, u
 		step_computed(engine, rank, chain, now_ps);
 }
 
-/* What is reported of steps, and at the end of the run of those that are open. */
+/* Reports of steps; at the end of the run, also of open ones. */
 
-/* What a chain's next step waits for, or would have waited for. */
+/* @return the dependency that a chain's next step waits for, or would have waited for */
 static struct step_ref
 waits_for(const struct step_rank *rank, uint32_t chain)
 {

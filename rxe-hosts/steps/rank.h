@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The state machine of one rank of one collective, inside the step engine: rank.c is the machine, payload.c the contents
- * of its messages. engine.c owns the engine, calls both for events of the device, and is called where a rank is ready.
- * Of each of its chains one step is in flight, or none: a chain's next step starts when the one in front of it is
- * complete (its last ACK is in, or it has been computed) and all its dependencies on other chains are complete. An
- * iteration is complete when all steps are and all messages received; the next one starts when the rank has completed
- * its share of all collectives of the job, a gap later, without a barrier. That is safe with two vectors a rank, used
- * in turn, because a message of iteration i + 2 waits for a rank whose end of iteration i + 1 depends on the receiver's
- * start of it (collectives/schedule.h). The receiver had then completed iteration i, checked that vector and filled it
- * for i + 2 before. Messages are at most one iteration early, for the same reason.
+ * The state machine of one rank of one collective, inside the step engine: rank.c is the machine, payload.c the
+ * contents of its messages. engine.c owns the engine, calls both for events of the device, and is called when a rank is
+ * ready. Each chain has at most one step in flight: a chain's next step starts when the one in front of it is complete
+ * (its last ACK is in, or it has been computed) and all its dependencies on other chains are complete. An iteration is
+ * complete when all steps are and all messages received; the next one starts when the rank has completed its share of
+ * all collectives of the job, a gap later, without a barrier. That is safe with two vectors a rank, used in turn,
+ * because a message of iteration i + 2 waits for a rank whose end of iteration i + 1 depends on the receiver's start of
+ * it (collectives/schedule.h). The receiver had then completed iteration i, checked that vector and filled it for i + 2
+ * before. Messages are at most one iteration early, for the same reason.
  */
 #pragma once
 
@@ -72,7 +72,7 @@ struct step_chain {
 	struct wc failure;          /* CHAIN_FAILED: how its message ended; zero: it was not even posted */
 };
 
-/* The next message of a data flow to a rank: its messages arrive in order. */
+/* The message that is expected next from a data flow to a rank; a flow's messages arrive in order. */
 struct step_inflow {
 	uint32_t iteration, step;
 };
@@ -167,7 +167,7 @@ void step_rank_fini(struct step_rank *rank);
 void step_rank_begin(struct step_engine *engine, struct step_rank *rank, uint64_t now_ps);
 /* A chain starts its next step if it can. */
 void step_rank_try(struct step_engine *engine, struct step_rank *rank, uint32_t chain, uint64_t now_ps);
-/* What a chain has been waiting for time to pass for: a delayed step starts, a local one is complete. */
+/* Continues a chain whose wait is over: starts a delayed step, or completes a local one. */
 void step_rank_wake(struct step_engine *engine, struct step_rank *rank, uint32_t chain, uint64_t now_ps);
 /* A step in flight is complete, or will never be. */
 void step_rank_sent(struct step_engine *engine, struct step_rank *rank, const struct wc *wc);

@@ -364,7 +364,7 @@ tracing_ask_qps(uint8_t request[TRACING_REQUEST_BYTES], uint32_t device)
 	return NLMSG_HDRLEN + NLA_HDRLEN + sizeof(device);
 }
 
-/* The next attribute. @return its payload, *at is behind it; NULL: there is none whole */
+/* Reads the next attribute, and moves *at behind it. @return its payload; NULL: the rest holds no whole attribute */
 static const uint8_t *
 next(const uint8_t *bytes, size_t size, size_t *at, struct nlattr *attr)
 {

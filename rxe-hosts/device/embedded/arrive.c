@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a host does with a frame that has arrived whole. */
+/* Arrival of whole frames at a host. */
 #include "common/wire/roce.h"
 #include "rxe-hosts/device/embedded/host.h"
 
@@ -44,7 +44,7 @@ host_arrive(struct host *host, struct nic *nic, const struct pkt *p)
 		host_take_in(host, nic, p);
 }
 
-/* What a packet other than data does here, by enum pkt_type. A type without handler is not for hosts: consumed. */
+/* Handlers of packets other than data, by enum pkt_type. A type without handler is not for hosts: consumed. */
 static void (*const handlers[PKT_TYPES])(struct host *host, struct nic *nic, const struct pkt *p) = {
 	[PKT_ACK] = ack_in,
 	[PKT_NAK] = nak_in,

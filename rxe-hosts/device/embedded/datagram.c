@@ -321,7 +321,7 @@ embedded_datagram_set_made(struct embedded_shared *shared, uint32_t port, uint32
 	return 0;
 }
 
-/* As if the sender had made it here. PSNs follow each other: they count how old those before are. */
+/* Keeps the contents as if the sender had made them here. Consecutive PSNs tell the age of earlier contents. */
 int
 embedded_datagram_put(struct embedded_shared *shared, const struct pkt *p, const uint8_t *bytes, size_t size)
 {

@@ -687,7 +687,7 @@ embedded_nic_at(const struct node *node, uint16_t nic)
 	return (struct embedded_nic){ of->pauses_held, of->paused, &of->telem, of->datagram_drops };
 }
 
-/* What descriptors have no room for: RETH and payload, kept by the sender of their message. */
+/* RETH and payload of packets, for which descriptors have no room: kept by the sender of the message. */
 
 const struct rc_post *
 host_message_of(const struct embedded_shared *shared, const struct pkt *p)

@@ -74,10 +74,10 @@ int embedded_datagram_put(struct embedded_shared *shared, const struct pkt *p, c
  * @param port  global id of a NIC. @return whether it has made any since the last call. @param next  PSN of its next one
  */
 bool embedded_datagram_made(struct embedded_shared *shared, uint32_t port, uint32_t *next);
-/* The same of a NIC of another program, before the next window. @return 0 or -ENOMEM */
+/* Sets that number for a NIC of another program, before the next window. @return 0 or -ENOMEM */
 int embedded_datagram_set_made(struct embedded_shared *shared, uint32_t port, uint32_t next);
 
-/* What the transport of a host went through. */
+/* Counters of a host's transport. */
 struct embedded_counters {
 	uint64_t retransmits, timeouts; /* as a sender: packets sent again; expiries */
 	uint64_t naks_received, rnr_received;
@@ -112,7 +112,7 @@ struct embedded_responder embedded_responder_of(const struct node *node, uint32_
 enum embedded_datagram_drop { EMBEDDED_DATAGRAM_DROPS(EMBEDDED_DATAGRAM_DROP) EMBEDDED_DATAGRAM_REASONS };
 #undef EMBEDDED_DATAGRAM_DROP
 
-/* Of a NIC: state of its peer's pauses, and what it dropped and sent by class. */
+/* State and counters of a NIC: its peer's pauses, and dropped and sent packets by class. */
 struct embedded_nic {
 	const struct pause_count *pauses; /* [8] */
 	uint8_t paused;                   /* bit p: class p is now */

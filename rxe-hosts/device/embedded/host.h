@@ -41,7 +41,7 @@ struct flow_slot {
 	uint32_t src_port, dst_port; /* global ids of its NICs */
 };
 
-/* What a UD SEND brings along, kept where it was sent from. */
+/* The contents of a UD SEND; they are kept at the sender. */
 struct ud_contents {
 	uint32_t dst_qpn, src_qpn;
 	uint32_t bytes;
@@ -93,7 +93,7 @@ struct pkt_queue {
 	bool inband;
 };
 
-/* What is wrong with a NIC, by faults. */
+/* Effects of faults on a NIC. */
 struct nic_faults {
 	uint8_t failures; /* enum nic_failure */
 	uint8_t pausing;  /* classes that it pauses because DMA does not keep up */
@@ -238,7 +238,7 @@ void nic_hold(struct host *host, struct nic *nic, uint8_t held);
 /* Sends the frames that a storm, or its end, has due. */
 void nic_storm(struct host *host, struct nic *nic);
 
-/* Where the next packet of a queue is to be made; NULL: no room. It counts once tail has moved past it. */
+/* @return the place for a queue's next packet, which counts once tail has moved past it; NULL: no room */
 static inline struct pkt *
 queue_slot(struct pkt_queue *q)
 {
@@ -312,19 +312,19 @@ int64_t host_ud_open(struct device *dev, uint16_t nic, uint32_t receives);
 void host_ud_receive(struct device *dev, uint16_t nic);
 /* Makes the packet of a datagram with contents. @return 0; -EINVAL; -ENOSPC: UD_WINDOW_SLOTS were made in this window */
 int ud_qp_make(struct host *host, const struct nic *nic, const struct datagram *datagram, struct pkt *p);
-/* Whether a PKT_UD is of such a QP; those of flows have immediates, those from kernel hosts bytes. */
+/* @return whether a PKT_UD was sent by such a QP; those of flows have immediates, those from kernel hosts bytes */
 static inline bool
 ud_qp_sent(const struct pkt *p)
 {
 	return p->opcode == ROCE_UD_SEND_ONLY && (p->flags & PKT_BYTES) == 0;
 }
 /*
- * What was sent with a packet, until the window with that index is over, or the next begins. @return NULL: it has no
- * contents, or they are kept no longer
+ * @return the contents of a packet, until the window with that index is over, or the next begins; NULL: it has none, or
+ *         they are no longer kept
  */
 const struct ud_contents *ud_contents_of(const struct embedded_shared *shared, const struct pkt *p, uint64_t window);
 
-/* The same of a PKT_EXPIRED: contents of the expired packet. */
+/* @return the contents of the expired packet that a PKT_EXPIRED quotes, else as ud_contents_of() */
 const struct ud_contents *ud_expired_contents_of(const struct embedded_shared *shared, const struct pkt *p,
 						 uint64_t window);
 /* A datagram of this host ended at a switch. */

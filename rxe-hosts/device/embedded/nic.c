@@ -460,7 +460,7 @@ send_datagram(struct host *host, struct nic *nic)
 #define DEAF (NIC_HANGS | NIC_NO_GID | NIC_FROZEN)
 #define REFRESH_PS (100 * PS_PER_US) /* of PAUSE, well below 65,535 quanta of 512 bits at 100 Gbps */
 
-/* Nobody counts it but the run's truth. */
+/* Drops a packet silently: no counter of the device has it, only the run's truth. */
 static void
 lose(struct host *host, struct nic *nic, const struct pkt *p)
 {
@@ -651,7 +651,7 @@ embedded_freeze(struct node *node, bool on, uint64_t now_ps)
 	for (uint32_t i = 0; i < host->nsend; i++)
 		if (host->send[i].rc.ledger.on)
 			ledger_charge(&host->send[i].rc.ledger, LEDGER_NIC, now_ps);
-	/* What fell due meanwhile is due now. */
+	/* Timers that expired meanwhile are due now. */
 	host->client_timer_ps = max_u64(host->client_timer_ps, now_ps);
 	host->rto_ps = max_u64(host->rto_ps, now_ps);
 	host->storm_ps = max_u64(host->storm_ps, now_ps);
@@ -719,7 +719,7 @@ move(struct host *host, uint16_t to, struct send_qp *qp)
 	attach(host, to, qp);
 }
 
-/* Where a flow goes with all members up, and else where those that are up take it. */
+/* @return the member that a flow takes: the one with all members up, or else a choice among those that are up */
 static uint16_t
 member_of(const struct host *host, const struct flow *flow, bool back, const bool *is_down)
 {

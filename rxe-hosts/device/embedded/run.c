@@ -44,7 +44,7 @@ next_event(const struct host *host)
 	return best;
 }
 
-/* The same order where there is one port, which needs no search among ports: most hosts. */
+/* The same order of events for hosts with one port, most of all: it needs no search among ports. */
 static void
 run_events_of_one(struct host *host, uint64_t end_ps)
 {
@@ -274,7 +274,7 @@ host_watch(struct host *host, const struct send_qp *qp)
 	}
 }
 
-/* What is due at host->now_ps. */
+/* Handles the timers that are due at host->now_ps. */
 static void
 host_timers(struct host *host)
 {

@@ -16,7 +16,7 @@
 #include "common/control.h"
 #include "rxe-hosts/device/verbs/host.h"
 
-/* What contents begin with, big-endian. */
+/* Prefix of a datagram's contents, big-endian. */
 struct ud_contents {
 	uint32_t flow;
 };

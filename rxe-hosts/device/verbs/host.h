@@ -163,7 +163,7 @@ int verbs_cm_listen(struct verbs_host *host, struct err *err);
 void verbs_conn_start(struct verbs_conn *conn);
 void verbs_conn_close(struct verbs_conn *conn);
 
-/* Whether the other end of a flow of this host is embedded. */
+/* @return whether the other end of a flow of this host is embedded */
 bool verbs_is_static(const struct verbs_host *host, uint32_t flow);
 void verbs_static_start(struct verbs_conn *conn);
 

@@ -57,7 +57,7 @@ verbs_traffic_class(uint8_t prio)
 	return (uint8_t)(prio << 5 | 2);
 }
 
-/* The same of data with a tag: a DSCP of its own, which a device's port may take to any class it likes. */
+/* IPv4's TOS of data with a tag: the tag has a DSCP of its own, which a device's port may map to any class. */
 static inline uint8_t
 verbs_traffic_class_of_tag(uint8_t tag)
 {

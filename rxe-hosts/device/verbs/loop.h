@@ -61,7 +61,7 @@ void run_clock_exchange(struct run_clock *clock, uint64_t sent_ns, uint64_t fabr
 void run_clock_start(struct run_clock *clock, uint64_t zero_ns);
 /* @return time of the run; 0 before its start */
 uint64_t run_clock_ps(struct run_clock *clock, uint64_t host_ns);
-/* Of a point in time that may be past, by the present estimate. @return time of the run; 0 before its start */
+/* Converts a point in time, which may be past, by the present estimate. @return time of the run; 0 before its start */
 uint64_t run_clock_at_ps(const struct run_clock *clock, uint64_t host_ns);
 /* @return when the host's clock will show a time of the run; UINT64_MAX while it has not started */
 uint64_t run_clock_host_ns(const struct run_clock *clock, uint64_t time_ps);

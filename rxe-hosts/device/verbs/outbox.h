@@ -24,7 +24,7 @@
 #define VERBS_MAX_PIECE_BYTES (256u << 10)
 #define VERBS_MAX_PIECES 16 /* in flight on one connection, header included */
 
-/* As written to the receiver's slot; little-endian. */
+/* The header in the receiver's slot; little-endian. */
 struct verbs_header {
 	uint64_t remote_offset, bytes;
 };

@@ -65,7 +65,7 @@ raw_ud_build(uint8_t out[RAW_UD_BYTES], const struct raw_ud *ud)
 	return covered + ICRC_BYTES;
 }
 
-/* What a switch answers where one ends. */
+/* ICMP replies of switches where datagrams expire. */
 
 /* @return bytes of an IPv4 header; 0: there is none whole */
 static size_t

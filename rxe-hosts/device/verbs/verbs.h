@@ -85,7 +85,7 @@ int verbs_host_connect(struct verbs_host *host, struct err *err);
 bool verbs_host_static(const struct verbs_host *host, uint32_t flow, struct manage_qp *qp);
 
 enum verbs_state verbs_host_state(const struct verbs_host *host);
-/* What made it VERBS_BROKEN, or the first QP that failed in a run; NULL: nothing. */
+/* @return the cause of VERBS_BROKEN, or of the first QP failure in a run; NULL: none */
 const char *verbs_host_error(const struct verbs_host *host);
 
 /* Runs the due work: timers, ticks, probes. */

@@ -203,7 +203,7 @@ run_with_input(const char *const *argv, const char *input, struct err *err)
 	return status == 0 ? 0 : err_set(err, -EIO, "%s: %s", argv[0], output);
 }
 
-/* Nobody here speaks IPv6, and its own greetings would be noise in the fabric. */
+/* Disables IPv6: no peer speaks it, and the kernel's neighbour discovery would be noise in the fabric. */
 static void
 silence_ipv6(void)
 {
@@ -215,7 +215,7 @@ silence_ipv6(void)
 		close(fd);
 }
 
-/* What `ip -batch` shall do. @return text to free(), or NULL with err set */
+/* @return commands for `ip -batch`, text to free(), or NULL with err set */
 static char *
 ip_commands(const char *address, struct err *err)
 {
@@ -845,6 +845,9 @@ session_move(struct session *session, uint8_t number, const struct pollfd fds[SE
 		errors = move_output(session, number, &session->errors, GUEST_STDERR, out);
 	if (rc < 0 || output < 0 || errors < 0)
 		return rc < 0 ? rc : output < 0 ? output : errors;
-	/* What it left running may hold its outputs open: it is over when it ended and they are empty. */
+	/*
+	 * The program's children may keep its outputs open: the session is over when the program has ended and both are
+	 * empty.
+	 */
 	return session->ended && output == 0 && errors == 0 ? finish(session, number, out) : 0;
 }

@@ -188,9 +188,9 @@ increase(struct cc *cc, struct dcqcn *s, const struct dcqcn_params *own)
 }
 
 /*
- * Of the target before an increase. Fast recovery lasts while neither the timer nor the byte counter has made fast_recovery
- * increases, additive increase until both have made more than that, then hyper increase follows (section 3.1, figure 7).
- * The timer-only form has one additive increase.
+ * @return the increase of the target rate. Fast recovery lasts while neither the timer nor the byte counter has made
+ *         fast_recovery increases, additive increase until both have made more than that, then hyper increase follows
+ *         (section 3.1, figure 7). The timer-only form has one additive increase.
  */
 static uint64_t
 step_of(const struct dcqcn *s, const struct dcqcn_params *own)

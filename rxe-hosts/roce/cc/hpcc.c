@@ -50,7 +50,7 @@ base_rtt_ps(const struct cc_params *params)
 	return (double)(own_of(params)->base_rtt_ps != 0 ? own_of(params)->base_rtt_ps : params->base_rtt_ps);
 }
 
-/* What a rate sends in T. */
+/* @return the bytes that a rate sends in T */
 static double
 bytes_in_rtt(const struct cc_params *params, uint64_t rate_bps)
 {
