@@ -22,8 +22,8 @@
 #define SAME_HOPS 0.001
 
 /*
- * What a case is compared with. Of a program: rates, Mhops a second of processor time. Of a file: mac-swap hops that a hop
- * costs, in the run that the file is of, since the machine may be another.
+ * The comparison of a case. With a program: rates, in Mhops per second of processor time. With a file: the cost of a
+ * hop in mac-swap hops of the same run, since the file may be of another machine.
  */
 struct comparison {
 	double own[BENCH_MAX_REPEATS], other[BENCH_MAX_REPEATS]; /* ratios of pairs: itself, the other */

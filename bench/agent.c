@@ -173,7 +173,7 @@ arrive(struct bench *bench)
 	return settle(bench, to);
 }
 
-/* The next event, if it is before end_ps. @return 1; 0: there is none; -ENOMEM */
+/* Handles the next event, if it is before end_ps. @return 1; 0: there is none; -ENOMEM */
 static int
 step(struct bench *bench, uint64_t end_ps)
 {

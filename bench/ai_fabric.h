@@ -34,7 +34,7 @@ struct ai_fabric {
 	struct cc_params dcqcn; /* of its hosts, with whatever control they have */
 };
 
-/* What a run left. */
+/* Results of a run. */
 struct ai_figures {
 	double job_ns[2]; /* of jobs by number, their time */
 	uint32_t njobs;

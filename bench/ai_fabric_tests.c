@@ -284,7 +284,7 @@ wire_ns(const struct ai_fabric *f, double bytes)
 	return 2 * (f->hosts - 1.0) / f->hosts * bytes * 8 / f->rate_bps * 1e9;
 }
 
-/* The same on an idle fabric: a step begins when the ACK of the rank's step before it has arrived (docs/steps.md). */
+/* The ring's time on an idle fabric: a step begins when the ACK of the rank's previous step has arrived (docs/steps.md). */
 static double
 ideal_ns(const struct ai_fabric *f, double bytes)
 {
@@ -366,14 +366,14 @@ write_soak(const struct ai_fabric *f, const struct ai_row *row, uint32_t part, F
 #define JOIN_LEAST 3
 #define JOIN_TOLERANCE 0.1 /* section 7.3 of the draft */
 
-/* Of one of 2 m flows at the fair share. */
+/* @return the fair share of one of 2 m flows */
 static double
 join_rate_bps(const struct ai_fabric *f, uint32_t m)
 {
 	return f->rate_bps / (2.0 * m);
 }
 
-/* Of the receiver's port, as switch.ecn has it. */
+/* @return the marking threshold of the receiver's port, by switch.ecn */
 static double
 join_kmin_bits(const struct ai_fabric *f)
 {
@@ -443,7 +443,7 @@ write_joiners(const struct ai_fabric *f, const struct ai_row *row, uint32_t part
 	fprintf(to, "\n);\n");
 }
 
-/* Of the window between two runs. @return the largest distance of a flow's rate from the fair share, as a part of it */
+/* @return the largest deviation of a flow's rate from the fair share, as a part of it, in the window between two runs */
 static double
 unfairness(const struct ai_row *row, uint32_t begin)
 {
@@ -731,7 +731,7 @@ measure_allreduce(const struct ai_fabric *f, const struct ai_row *row, struct ai
 	const struct ai_figures *a = &row->figures[0];
 	double bytes = ring_bytes(f, row->value), took_ns = a->job_ns[0];
 
-	/* Of the line's rate, headers included, as the draft has it: 9.1. */
+	/* In percent of the line rate, headers included, as the draft defines it: 9.1. */
 	r->figure = 100 * wire_ns(f, bytes) / took_ns * f->scenario->roce.mtu_bytes / f->frame_bytes;
 	r->outcome = passes(a, took_ns <= 1.05 * ideal_ns(f, bytes));
 	snprintf(r->note, sizeof(r->note),

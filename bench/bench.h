@@ -19,9 +19,9 @@ struct study;
 struct bench_options {
 	int repeats; /* of every case; pairs of runs where `against` is set */
 	bool json;
-	/* Of the stages alone: */
+	/* Options of `stages`: */
 	int k, rate_gbps;
-	/* Of the fabric alone: */
+	/* Options of `fabric`: */
 	const char *against; /* NULL, or what the programs are compared with: a path */
 	int percent;         /* of the cases' full size, 1 to 100 */
 	const char *only;    /* NULL, or a part of the names of the cases that are meant */
@@ -267,7 +267,7 @@ json_t *bench_volumes_json(const struct bench_volumes *bench);
 
 /* The gain of a second lcore: two pairs of ports on one lcore, on two, and two programs with a pair each. */
 
-/* Of the best run of each: frames a second of the machine's time, and which share of the CPUs' time the lcores had. */
+/* Frames per second of wall time in each setup's best run, and the share of the CPUs' time that its lcores got. */
 struct bench_lcores {
 	bool measured; /* false: this process may use one CPU alone */
 	double one_pps, two_pps, apart_pps;
@@ -292,7 +292,7 @@ json_t *bench_lcores_json(const struct bench_lcores *result);
 
 #define BENCH_ROUND_KINDS (PORT_ROUND_KINDS - 1)
 
-/* Of a kind: ns of processor time a round, of all that is in it. */
+/* Processor time per round of one kind of port, ns: of all processes and threads in it. */
 struct bench_round {
 	const char *kind;
 	double packet_ns;         /* median */
@@ -331,8 +331,11 @@ double pairs_median(double *values, size_t count);
  */
 double pairs_noise(const double *own, size_t count);
 
-/* Whether a program that loses twice as much as the bar allows could pass in this noise: then a pass shows little. */
+/*
+ * @return whether a program that loses twice as much as the bar allows could pass in this noise: a pass then shows
+ *         little
+ */
 bool pairs_noisy(double noise);
 
-/* Whether a median ratio is below the bar by more than the noise, a share of the ratio. */
+/* @return whether a median ratio is below the bar by more than the noise, a share of the ratio */
 bool pairs_slower(double ratio, double noise);

@@ -72,7 +72,7 @@ number(const json_t *object, const char *key)
 	return json_number_value(json_object_get(object, key));
 }
 
-/* What every run has: by its summary. */
+/* Reads the figures that every run's summary has. */
 static void
 read_run(const json_t *run, struct case_result *result)
 {

@@ -143,7 +143,7 @@ run_aside(const char *program, const struct child_args *args, const char *dir, s
 	return pid < 0 ? pid : child_wait(pid);
 }
 
-/* What a run that failed wrote, to stderr after all. */
+/* Copies the messages of a failed run to stderr. */
 static void
 show_messages(const char *dir)
 {

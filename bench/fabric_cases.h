@@ -48,7 +48,7 @@ bool fabric_case_is_meant(const struct fabric_case *c, const char *only);
 int fabric_case_probe(const struct fabric_case *c, const struct fabric_program *program, const char *dir, bool *known,
 		      struct err *err);
 
-/* Of one run, by its run.json. */
+/* Results of one run, from its run.json. */
 struct fabric_run {
 	double mhops; /* a second of processor time, of all lcores */
 	double hops, fast_share, buffer_kib;

@@ -20,11 +20,11 @@ struct benchmark {
 	const char *doc;
 	/* @param dir  for scratch files. @return 0, or negative errno with err set */
 	int (*run)(const char *dir, const struct bench_options *options, struct err *err);
-	/* The same with options->against; -EINVAL: that is refused. NULL: nothing to compare */
+	/* run() with options->against; -EINVAL: it is refused. NULL: there is nothing to compare */
 	int (*compare)(const char *dir, const struct bench_options *options, struct err *err);
 };
 
-/* Where it is not the first word: its options are others. */
+/* Reached only if "ai-fabric" is not the first word; it has options of its own. */
 static int
 ai_fabric(const char *dir, const struct bench_options *options, struct err *err)
 {
@@ -260,7 +260,7 @@ main(int argc, char **argv)
 	if (is_tradeoff(argc, argv))
 		return study_main(&bench_tradeoff, argc - 1, argv + 1);
 	log_set_command("rocelab bench");
-	/* Of each of many runs: what is to be warned of in them is what is measured. */
+	/* Many short runs follow: warnings would repeat, and what they warn of is being measured. */
 	setenv("ROCELAB_LOG", "error", 0);
 	if (args_parse(&argp, argc, argv, 0, &options) != 0)
 		return EXIT_USAGE;

@@ -281,7 +281,7 @@ run_case(uint32_t ranks, int repeats, struct bench_result *result, struct err *e
 	return ret;
 }
 
-/* Of a step of the paper's collective, with two detections, us. */
+/* @return the cost of a step of the paper's collective with two detections, us */
 static double
 paper_step_us(const struct bench_result *r)
 {

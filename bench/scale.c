@@ -34,7 +34,10 @@
 #define LEAST_BYTES 1024 /* of a message: a packet */
 #define DELAY_NS 1000    /* of a cable, in the table */
 #define MOST_MODEL_HOSTS 1024
-/* Of forecasts, where nothing is measured: a round of small messages in a cluster, and a frame's copy at both ends. */
+/*
+ * Assumptions of forecasts, for costs that are not measured: a round of small messages in a cluster, and copying a
+ * frame at both ends.
+ */
 #define SYNC_NS 10000
 #define MESSAGE_NS 100
 
@@ -57,7 +60,7 @@ fat_tree_of(uint32_t hosts)
 #define LEAF_HOSTS 32
 #define SPINES 16
 
-/* Of other numbers of hosts, which are a leaf-spine fabric. */
+/* @return hosts per leaf of the leaf-spine fabric that stands for numbers of hosts without a fat-tree */
 static uint32_t
 hosts_per_leaf(uint32_t hosts)
 {

@@ -391,7 +391,7 @@ results(const struct scale *b)
 			 (int)b->mhops, "rows", rows, "model", b->model_there ? model_json(b) : json_null());
 }
 
-/* The same rows: a line each, and a column a key. */
+/* Writes the same rows as CSV: a line each, and a column a key. */
 static int
 write_csv(const struct scale *b, const json_t *root, struct err *err)
 {

@@ -41,7 +41,7 @@ static int unix_pair(int fds[2]);
 static int tcp_pair(int fds[2]);
 static int udp_pair(int fds[2]);
 
-/* What is offered, in what the budget carries; 0: no budget. */
+/* Offered loads as multiples of the budget; 0: no budget. */
 static const double loads[] = { 0, 0.1, 0.5, 1, 2, 10 };
 #define NLOADS ARRAY_LEN(loads)
 
@@ -56,7 +56,7 @@ static const struct {
 	{ "UDP over loopback", udp_pair, REC_FRAME_MAX_BYTES },
 };
 
-/* What arrived, by the wall clock, and what share of what was sent did not. */
+/* Received bytes per second of wall time, and the share of sent bytes that was lost. */
 struct stage_socket {
 	double bytes_s, lost;
 };
@@ -86,7 +86,7 @@ struct stages {
 	struct err *err;
 };
 
-/* Of this program; 0 where its allocator counts nothing. */
+/* @return bytes allocated by this program; 0 if its allocator does not count them */
 static size_t
 heap_bytes(void)
 {
@@ -257,7 +257,7 @@ compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* What left, by the recording: how long after its own time. */
+/* Reads from the recording by how much records were sent after their own time. */
 static int
 read_lags(const struct stages *s, const char *path, struct stage_load *load)
 {

@@ -86,7 +86,7 @@ fill_rows(const struct scenario *sc, struct state *state)
 	}
 }
 
-/* What hardware would hold are bytes and packets of each sender at each port, for the iterations counted at a time. */
+/* Hardware would hold the bytes and packets of each sender at each port, for the iterations that are counted at a time. */
 static void
 fill_flowpulse(const struct scenario *sc, struct state *state)
 {

@@ -56,7 +56,7 @@ struct walk {
 	struct lags run, wall;
 	double made_ps, released_ps, received_ns, joined_ns; /* sums over epochs; the last two by the wall clock */
 	struct rec_end end;
-	/* Of each node: its index in by_switch and one more; 0: it is none. [nnodes] */
+	/* By node: its index in by_switch plus one; 0: it is no switch. [nnodes] */
 	uint32_t *switches;
 	size_t nnodes, cap_nodes;
 	struct tap_sent *sent; /* [nsent] */

@@ -147,7 +147,7 @@ measure(struct bench *bench)
 	return ret == 0 ? check(bench) : ret;
 }
 
-/* Of a hop of the fabric that reports nothing, ns. */
+/* @return the cost of a hop in a fabric that reports nothing, ns */
 static double
 hop_ns(const struct bench *bench)
 {
@@ -164,7 +164,7 @@ send_ns(const struct bench *bench, size_t i)
 	return cases[i].real || spent_s < 0 ? 0 : spent_s * 1e9 / (double)r->counts.made;
 }
 
-/* Of the analyzer's, until it is with the evidence. */
+/* @return the analyzer's processor time per record, until it is with the evidence, ns */
 static double
 take_in_ns(const struct bench_result *r)
 {
@@ -204,7 +204,7 @@ jain(const struct bench *bench, size_t i)
 	return squares > 0 ? sum * sum / (count * squares) : 1;
 }
 
-/* Of the same records: full polling in virtual time. */
+/* @return whether the case reports the same records as UNLIMITED does: full polling in virtual time */
 static bool
 has_jain(size_t i)
 {

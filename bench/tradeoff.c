@@ -71,7 +71,7 @@ add_set(struct tradeoff *study, const char *text, const struct argp_state *state
 	study->sets[study->nsets++] = text;
 }
 
-/* What is not given has its default. */
+/* Fills in the defaults of options that are not given. */
 static void
 fill_in(struct options *options, const struct argp_state *state)
 {

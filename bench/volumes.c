@@ -52,7 +52,7 @@ write_scenario(const char *path, size_t i, struct err *err)
 	return outfile_close(&out, 0, err);
 }
 
-/* Of a monitor with the number of ports that a leaf of this scenario has to spines. */
+/* Reads the memory of a monitor that has as many ports as a leaf of this scenario has to spines. */
 static int
 read_memory(struct bench_volumes *bench, const char *path, struct err *err)
 {
