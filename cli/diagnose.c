@@ -137,7 +137,10 @@ analyze(struct diagnose_options *diagnose, bool print, struct err *err)
 	if (pid < 0)
 		return (int)pid;
 	ret = child_wait(pid);
-	/* Where standard output has failed, the reports are written all the same; where they have, those before stay. */
+	/*
+	 * If only standard output failed, the analyzer has written new reports; if writing these failed, the reports of
+	 * an earlier analysis are still there, complete.
+	 */
 	if ((verdict_file(diagnose->out) != before && reports_complete(diagnose->dir, diagnose->out, err) < 0) ||
 	    (ret == EXIT_DONE && verdict_count(diagnose->out, &counts, err) < 0))
 		return EXIT_FAILED;
@@ -188,7 +191,7 @@ recorded_programs(const struct run_dir *dir, struct plugin_report *report, const
 	return (struct systems_programs){ paths, report->count, true };
 }
 
-/* Where systems were shown side by side, they are again. @return as analyze() */
+/* Analyzes in the run's own folder; compares systems again if the run did. @return as analyze() */
 static int
 analyze_in(struct diagnose_options *diagnose, const struct run_dir *dir, struct err *err)
 {

@@ -184,7 +184,7 @@ trace_prefix(const struct import_command *given, char buf[PATH_MAX], struct err 
 	return buf;
 }
 
-/* As the scenario may name it: from its own folder where it is below that, else from the root. */
+/* Makes the path by which the scenario names a file: relative if it is below the scenario's folder, else absolute. */
 static int
 scenario_path(const char *out, const char *path, char buf[PATH_MAX], struct err *err)
 {

@@ -347,7 +347,7 @@ command_run(int argc, char **argv)
 	if (args_parse(&argp, argc, argv, 0, &run) != 0)
 		return EXIT_USAGE;
 	if (!ROCELAB_MPI && (run.processes > 1 || mpi_job_has_this())) {
-		/* Of all that mpirun has started, one says it. */
+		/* Only one of the processes that mpirun has started reports it. */
 		if (mpi_job_rank() <= 0)
 			log_error("this build has no Open MPI, which a run over several processes needs: install "
 				  "libopenmpi-dev and openmpi-bin (scripts/setup does), and build again");

@@ -71,7 +71,10 @@ static const struct argp argp = {
 	       "import: an HPCC ns-3 topology file as a \"topology\" group of ours, on standard output.",
 };
 
-/* What of it can be built and does not do what it seems to: it is sound if there is nothing. @return 0 or -ENOMEM */
+/*
+ * Prints parts that can be built but do not do what they seem to. Without any, the scenario is sound. @return 0 or
+ * -ENOMEM
+ */
 static int
 print_findings(const struct scenario *sc, const struct emulation *emulation, struct err *err)
 {

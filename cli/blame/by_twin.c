@@ -31,7 +31,10 @@ blame_by_parse(const char *word, const struct argp_state *state)
 	return BLAME_BY_ESTIMATE;
 }
 
-/* What auto allows: the run's time for each finding, within bounds; a run that is not known has the most. */
+/*
+ * @return the time limit of "auto": the run's time for each finding, and once more, within bounds; the upper bound if
+ *         the run's time is unknown
+ */
 static double
 auto_limit_s(const struct blame_by_twin *of)
 {

@@ -20,7 +20,7 @@ enum blame_by { BLAME_BY_ESTIMATE, BLAME_BY_TWIN, BLAME_BY_AUTO };
 			0                                                                                                  \
 	}
 
-/* Of the option's word; ends the program where it is none. */
+/* Parses the option's word; ends the program if it is unknown. */
 enum blame_by blame_by_parse(const char *word, const struct argp_state *state);
 
 struct blame_by_twin {

@@ -263,7 +263,7 @@ place(char *buf, size_t cap, const char *pattern, const char *text)
 			used += (size_t)snprintf(buf + used, cap - used, "%c", *pattern);
 }
 
-/* Whether any are free for frames to lie in. */
+/* Checks that some hugepages are free for frames. */
 static void
 doctor_count_hugepages(struct checkup *checkup)
 {
@@ -481,7 +481,7 @@ print_json(void)
 	return rc;
 }
 
-/* Of kernel hosts, if any was selected; else of ports; else of the others. */
+/* @return whether any selected kernel host works; if none was selected, any port; else any of the others */
 static bool
 any_works(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a run's results are written as, for tools of others. A format is a row in export_formats[], and a file. */
+/* Exports a run's results to formats of other tools. A format is a row in export_formats[], and a file. */
 #pragma once
 
 #include <sqlite3.h>
@@ -13,7 +13,7 @@ struct export
 {
 	const char *dir; /* of the run */
 	sqlite3 *db;     /* its store; NULL where the format needs none */
-	/* Of frames, where it has frames. */
+	/* Selection of frames, for formats that have frames: */
 	const char *port; /* NULL: all */
 	uint64_t from_ps, to_ps;
 	int64_t sport;      /* UDP source port; -1: any */

@@ -43,7 +43,7 @@ struct reader {
 	uint64_t first_ps, last_ps; /* times of the capture's frames */
 };
 
-/* What a frame is. */
+/* Properties of a frame by which it is selected. */
 struct frame_kind {
 	bool pfc, roce;
 	int opcode; /* of BTH; -1 */

@@ -14,7 +14,7 @@
 #include "common/outfile.h"
 #include "common/run_files.h"
 
-/* Where the run's own data begins: web/page.html. The text before belongs to the template. */
+/* The mark at which the run's own data begins in web/page.html. The text before it is the template's. */
 #define ELEMENT "<script type=\"application/json\" id=\"%s\">"
 #define MARK "<script type=\"application/json\" id=\"data\">"
 #define CLOSE "</script>\n"

@@ -15,7 +15,7 @@
 #include "common/run_files.h"
 #include "store/schema.h"
 
-/* Of each of the two tables; further ports, or queues, are counted. */
+/* Series of each of the two tables; further ports or queues are only counted. */
 #define MAX_SERIES 512
 #define MAX_BINS 1000     /* of a series: samples beyond that are joined */
 #define MAX_VALUES 200000 /* of a table's series together: bins of many series are longer */
@@ -32,7 +32,7 @@ struct grid {
 	size_t samples, joined; /* joined: samples of one bin */
 };
 
-/* What a series adds up in each of its bins. */
+/* Quantities that a series adds up in each of its bins. */
 enum value {
 	UTILIZATION,
 	DROPS, /* of a port */
@@ -169,7 +169,7 @@ times(const struct grid *grid)
 	return array;
 }
 
-/* What a cumulative counter has gained since the row before. */
+/* @return the increase of a cumulative counter since the previous row */
 static double
 gained(struct series *series, enum value of, sqlite3_int64 now)
 {

@@ -303,7 +303,7 @@ launch_partitions_tend(struct launch_partitions *partitions, struct err *err)
 	return 0;
 }
 
-/* Whether one of them has ended: partition 0 should, too. */
+/* @return whether a partition has ended: partition 0 should end, too */
 static bool
 launch_partitions_ended(const struct launch_partitions *partitions)
 {
@@ -366,7 +366,7 @@ launch_partitions_ask(const struct launch_partitions *partitions)
 /* The running fabric, 0: none, for ask_fabric(), and the programs of its other partitions. */
 static volatile sig_atomic_t fabric_pid;
 static struct launch_partitions fabric_partitions;
-/* Of a fabric that is an MPI job; pid 0: it is none. */
+/* The fabric as an MPI job; pid 0: it is none. */
 static struct mpi_job fabric_job;
 
 /* @param socket  of the analyzer, NULL: there is none */
@@ -502,8 +502,8 @@ is_same_file(const struct stat *a, const struct stat *b)
 }
 
 /*
- * Whether there is anything to diagnose: not after bad input, without hosts, where its files could not be made, or the
- * fabric died before it began.
+ * @return whether there is anything to diagnose. There is not after bad input, without hosts, if the run's files could
+ *         not be made, or if the fabric died before it began.
  * @param before  the recording when the fabric started
  */
 static bool
@@ -702,7 +702,7 @@ reports_complete(const char *run, const char *dir, struct err *err)
 	return ret == 0 ? findings_store(dir, err) : ret;
 }
 
-/* What the run's first program does not know: other partitions' counters, and the findings. */
+/* Adds what the run's first program does not know: other partitions' counters, and the findings. */
 static void
 complete_files(const char *dir, uint32_t partitions, struct launch_status *status)
 {
@@ -771,7 +771,7 @@ one_run_check(const struct launch_status *status, const char *dir)
 		return EXIT_INTERRUPTED;
 	if (status->analyzer == LAUNCH_NO_STREAM)
 		return status->fabric == EXIT_NOT_BEGUN ? EXIT_NOT_BEGUN : EXIT_FAILED;
-	/* Where the reader of its output has gone the files are complete. */
+	/* SIGPIPE only means that the reader of the analyzer's output has gone: the files are complete. */
 	if (status->analyzer != 0 && status->analyzer != CHILD_KILLED + SIGPIPE) {
 		log_error("the analyzer %s; the recorded stream is kept: rocelab diagnose %s",
 			  child_text(status->analyzer, text, sizeof(text)), dir);

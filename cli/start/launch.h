@@ -91,8 +91,8 @@ int one_run(const struct one_run *run, struct scenario *scenario, const struct r
 int one_run_check(const struct launch_status *status, const char *dir);
 
 /*
- * Adds to the analyzer's reports what it does not read: the scenario and counters to the page, the findings to the store.
- * Where the analyzer has written no reports, or they have it already, nothing happens.
+ * Completes the analyzer's reports: adds the scenario and counters to the page, and the findings to the store. If the
+ * analyzer has written no reports, or they are complete already, nothing happens.
  * @param run  the run's folder
  * @param dir  that of its reports
  * @return 0 or negative errno with err set
@@ -115,8 +115,7 @@ struct verdict_counts {
 int verdict_count(const char *dir, struct verdict_counts *counts, struct err *err);
 
 /*
- * Whether the analyzer lacks records of this run that its recording has: it was given up, or did not keep up with
- * real time.
- * @return false too where DIR/run.json does not have it
+ * @return whether the analyzer lacks records of this run that its recording has, because it was given up, or did not
+ *         keep up with real time; false, too, if DIR/run.json does not record it
  */
 bool run_analyzer_lacks(const char *dir);

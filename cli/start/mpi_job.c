@@ -13,7 +13,7 @@
 #include "common/private_dir.h"
 #include "common/program.h"
 
-/* What begins so is of ours: common/log.h. */
+/* Prefixes of this program's own messages: common/log.h. */
 #define OURS "dpswitch: "
 #define OURS_TOO "rocelab"
 
@@ -31,7 +31,7 @@ mpi_job_has_this(void)
 	return mpi_job_rank() >= 0;
 }
 
-/* As a shell finds a program. @return 0, or -ENOPKG with err set */
+/* Searches PATH as a shell does. @return 0, or -ENOPKG with err set */
 static int
 find_mpirun(char path[PATH_MAX], struct err *err)
 {

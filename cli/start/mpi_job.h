@@ -21,7 +21,7 @@ struct mpi_job {
 	char status[sizeof(PRIVATE_DIR_PATTERN) + 16]; /* file: the first process's pid and exit code */
 };
 
-/* Whether mpirun has started this program itself, and its number there, from 0; -1: it has not. */
+/* Has mpirun started this program itself? Its number there, from 0; -1: it was not started by mpirun. */
 bool mpi_job_has_this(void);
 int mpi_job_rank(void);
 

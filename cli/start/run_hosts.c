@@ -19,7 +19,7 @@
 #include "rxe-hosts/guest/guest.h"
 #include "scenario/scenario.h"
 
-/* Where the script is that builds and finds the kernel: in the tree we were built from, or installed. */
+/* Paths of the script that builds and finds the kernel: in the source tree of this build, or installed. */
 static const char *const scripts[] = {
 	ROCELAB_SOURCE "/scripts/rxe-kernel",
 	ROCELAB_DATA "/scripts/rxe-kernel",
@@ -98,8 +98,8 @@ is_agreed(void)
 }
 
 /*
- * Of a kernel that guests_find() did not find: asks at a terminal whether to install it, and is refused without one.
- * @return 0, or negative errno with err, which has the command: -ENOPKG: it is not there
+ * Offers at a terminal to install a kernel that guests_find() did not find; without a terminal, the kernel is missing.
+ * @return 0, or negative errno with err, which has the command: -ENOPKG: there is no kernel
  */
 static int
 guests_want_kernel(struct guests_paths *paths, struct err *err)

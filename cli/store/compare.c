@@ -69,7 +69,7 @@
 	"SELECT type, root, explained_ns, row_number() OVER (PARTITION BY type, root ORDER BY finding) AS number "         \
 	"FROM " run ".findings"
 
-/* What the classes of each port add up to. */
+/* Sums over the classes of each port. */
 #define PORTS_OF(run)                                                                                                      \
 	"SELECT name, coalesce((SELECT sum(rx_pause_duration_ns) FROM " run ".pfc_counters c WHERE c.port = p.port), 0)"   \
 	" AS paused_ns, coalesce((SELECT max(watermark_bytes) FROM " run ".queue_counters c WHERE c.port = p.port), 0)"    \

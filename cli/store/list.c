@@ -64,7 +64,7 @@ static const struct argp argp = {
 	       "first of its findings.",
 };
 
-/* What is listed of a run; its folder comes before. */
+/* Columns of a run in the list; its folder precedes them. */
 static const char of_run[] =
 	"SELECT (SELECT value FROM run WHERE key = 'name') AS name, (SELECT value FROM run WHERE key = 'seed') AS seed,"
 	" (SELECT value FROM run WHERE key = 'end_reason') AS end_reason,"

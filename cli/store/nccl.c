@@ -26,7 +26,7 @@ text_of(sqlite3_stmt *stmt, enum column column)
 	return text != NULL ? text : "-";
 }
 
-/* As many decimals as fit, up to two: nccl-tests' getFloatStr(). @return buf */
+/* Prints up to two decimals, as many as fit: nccl-tests' getFloatStr(). @return buf */
 static const char *
 number_text(double value, int width, char buf[16])
 {

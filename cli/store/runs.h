@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What concerns whole runs: their stores in one connection, their findings, their folders, their partitions. */
+/* Functions on whole runs: their stores in one connection, their findings, their folders, their partitions. */
 #pragma once
 
 #include <limits.h>

@@ -65,7 +65,7 @@ find_view(const char *text, const char **rest)
 	return found;
 }
 
-/* Whether a view's first word is that of a text. @param length  of the text's; 0: any is */
+/* @return whether the view's first word is that of a text. @param length  of the text's; 0: any word matches */
 static bool
 begins(const struct view *view, const char *text, size_t length)
 {

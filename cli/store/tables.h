@@ -22,14 +22,17 @@ enum tables_format { TABLES_TEXT, TABLES_JSON, TABLES_CSV };
  */
 int tables_print(sqlite3_stmt *stmt, enum tables_format format, uint64_t most, FILE *to, struct err *err);
 
-/* What `rocelab show` shows: a row a view, each some queries on a run's store. */
+/* The views of `rocelab show`: a row a view, each with queries on a run's store. */
 
 #define VIEW_TABLES 2
 
 struct view {
 	const char *words; /* "pfc counters" */
 	const char *doc;
-	/* Of several each has a key of JSON, and a heading. With :port and :at they are of a port, and of a time. */
+	/*
+	 * If there are several, each has a key for JSON, and a heading. Queries with :port and :at are of a port, and
+	 * of a time.
+	 */
 	struct {
 		const char *key, *heading, *sql;
 	} tables[VIEW_TABLES]; /* up to one without SQL */
@@ -38,7 +41,7 @@ struct view {
 
 extern const struct view views[]; /* ends with one without words */
 
-/* What queries of views read: counters at the end of the run, or at :at. They stand before each query. */
+/* Common table expressions in front of each view's queries: counters at the end of the run, or at :at. */
 extern const char views_at_end[], views_at_time[];
 
 /* Times of collectives in the form of nccl-tests: its text, whose columns scripts know, and its JSON (version 3). */

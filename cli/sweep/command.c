@@ -22,7 +22,7 @@ struct sweep_options {
 	enum tables_format format;
 	const char *scenario; /* NULL: shards are merged */
 	const char *const *args;
-	/* Of a sweep of sizes: 0: there is none. */
+	/* A sweep of sizes; 0: there is none. */
 	uint64_t from_bytes, to_bytes, factor, step_bytes;
 	const char *collective;
 	char size_path[128], sizes[SWEEP_MAX_VALUES][24], no_step[160];

@@ -16,7 +16,7 @@
 #include "store/schema.h"
 #include "twin/rerun/results.h"
 
-/* What is known of each run, by a query on its run.sqlite: a column each of the table "runs". */
+/* Measures of a run, each by a query on its run.sqlite: a column of the table "runs". */
 static const struct measure {
 	const char *name, *type, *unit, *doc, *sql;
 	bool plotted; /* a number; before others, if it has values */
@@ -126,7 +126,7 @@ scenario_digest(const struct scenario *scenario)
 	return digest;
 }
 
-/* Of what the results are. @return by sqlite3_free() */
+/* Describes all inputs that the results depend on. @return by sqlite3_free() */
 static char *
 identity_of(const struct sweep *sweep, const struct scenario *scenario)
 {

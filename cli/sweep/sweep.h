@@ -89,7 +89,7 @@ bool sweep_has_measure(const char *name);
 void sweep_list_measures(FILE *to);
 /* Prints a row a point: means over its seeds. @return 0 or negative errno with err set */
 int sweep_print(sqlite3 *db, enum tables_format format, FILE *to, struct err *err);
-/* The same in the form of nccl-tests: a row a point and collective. @param args  of the command, up to NULL */
+/* Prints the sweep in the form of nccl-tests: a row a point and collective. @param args  of the command, up to NULL */
 int sweep_print_nccl(sqlite3 *db, bool json, const char *const *args, FILE *to, struct err *err);
 /* Writes DIR/sweep.csv, a row a run. @return 0 or negative errno with err set */
 int sweep_write_csv(sqlite3 *db, const char *dir, struct err *err);

@@ -246,7 +246,7 @@ systems_verdicts_fini(const struct systems_plan *plan, struct systems_verdict *v
 		json_decref(verdicts[i].root);
 }
 
-/* Of comparison.json: the runs, the effect of their systems' own packets, and the injected faults. */
+/* Parts of comparison.json: the runs, the effect of their systems' own packets, and the injected faults. */
 
 /* @return NULL where there is none that can be read */
 static json_t *
@@ -700,7 +700,7 @@ print_findings(const json_t *comparison, FILE *to)
 	return finish(table, rc, to);
 }
 
-/* Of one job: of several the first. */
+/* Prints the time of a job, the first if there are several. */
 static void
 job_times(const json_t *run, char *took, char *change)
 {
