@@ -30,9 +30,9 @@
 	"topology = { kind = \"leaf-spine\"; leaves = 8; spines = 2; hosts_per_leaf = 8; oversubscription = 4.0;\n"        \
 	"             rate = \"100Gbps\"; delay = \"2us\"; };\n"
 /*
- * As in the paper's public simulator: beside the headroom and reserve of every port a pool of 0.7 MB, in proportion
- * to rate. The share of it that one ingress may use before it pauses must be less than a flow's window, or no pause
- * spreads. Headroom is a switch's default by rate, delay and frame: 75 kB here.
+ * Buffers as in the paper's public simulator: beside every port's headroom and reserve, a pool of 0.7 MB, in proportion
+ * to rate. The share of the pool that one ingress may use before it pauses must be less than a flow's window, or no
+ * pause spreads. Headroom is a switch's default by rate, delay and frame: 75 kB here.
  */
 #define BUFFER(size) "switch = { profile = \"ns3\"; buffer = \"" size "\"; };\n"
 #define RING .op = COLL_ALLGATHER, .algorithm = COLL_RING

@@ -559,7 +559,7 @@ overtaken_in_earnest(const struct truth *truth, const json_t *findings)
 	return false;
 }
 
-/* Where only a host is at fault, the verdict must name it. */
+/* If only hosts are at fault, the verdict must report the network as innocent. */
 static bool
 innocence_reported(const struct truth *truth, const json_t *verdict, struct err *why)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where flows go on a case's fabric, and which of them share a port. */
+/* Placement of flows on a case's fabric, and which of them share a port. */
 #pragma once
 
 #include "eval/case.h"
@@ -15,7 +15,10 @@
  */
 /* One under an edge switch, and hosts without a job beside each. */
 void place_apart(struct eval_case *c);
-/* As in the paper's case study: two under each of the first edge switches. Of the paper's fabric that is two whole pods. */
+/*
+ * Two under each of the first edge switches, as in the paper's case study. On the paper's fabric these are two whole
+ * pods.
+ */
 void place_beside(struct eval_case *c);
 /* Two under an edge switch, with edge switches without a job between. */
 void place_pairs(struct eval_case *c);

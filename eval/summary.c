@@ -137,7 +137,7 @@ row_json(const struct store_run *run)
 			 (json_int_t)run->polls, "hops", (json_int_t)run->hops, "cpu_s", run->cpu_s, "wall_s", run->wall_s);
 }
 
-/* As RFC 4180 has it: a quote within quotes is two. */
+/* Quotes a field by RFC 4180: a quote within quotes is doubled. */
 static void
 quoted_csv(const char *text, FILE *to)
 {

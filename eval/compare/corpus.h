@@ -19,7 +19,7 @@ struct compare_fault;
 #define COMPARE_VERSION 3 /* of the corpus: another where the same seed makes another case, or a rule changes */
 #define COMPARE_ROUNDS 20 /* cases of a fault: all fabrics x all workloads */
 #define COMPARE_RULES 14
-/* Of the job: R-Pingmesh's first period, of 200 ms, is over, and was a healthy one. */
+/* Start of the job: R-Pingmesh's first period, of 200 ms, is over by then, and was a healthy one. */
 #define COMPARE_START_NS 210000000ull
 
 /* The fabric's routes, and whether each packet has a path of its own. */
@@ -123,14 +123,14 @@ bool compare_far(struct odd_case *c, struct route_path *path);
 uint32_t compare_rank_nic(struct odd_case *c);
 bool compare_is_rank(const struct odd_case *c, uint32_t host);
 
-/* Of a case with no fault. */
+/* Makes a case without a fault. */
 int compare_clean(struct odd_case *c, struct err *err);
 #define COMPARE_NGRADES ENUM_COUNT(COMPARE_GRADES)
 
 /* "right" */
 const char *compare_grade_name(enum compare_grade grade);
 
-/* Where the fault is: all of its parts together. Arrays of names. */
+/* The fault's place: all of its parts together, as arrays of names. */
 struct compare_place {
 	json_t *ports, *nodes;     /* at */
 	json_t *near_ports, *near; /* near: ports of flows' paths, nodes at ends of links */

@@ -352,7 +352,7 @@ find_truth(struct facts *facts, const char *dir, struct compare_row *row, struct
 
 /* ---- findings ---- */
 
-/* Of flows of the job alone, or of none. */
+/* @return whether the finding blames only the job's own flows, or none */
 static bool
 is_own(const struct facts *facts, const struct compare_row *row, const json_t *finding)
 {

@@ -8,7 +8,7 @@
 #include "scenario/systems.h"
 #include "twin/rerun/shard.h"
 
-/* Of one system. */
+/* Grades and costs of one system in a case. */
 struct compare_marks {
 	bool sees;                          /* it could see the fault, by design */
 	bool acted;                         /* the fault did something in its run */
@@ -143,14 +143,14 @@ struct compare_spread {
 	double median, low, high;
 };
 
-/* Of one system. */
+/* Sums of one system over all cases. */
 struct compare_sum {
-	/* Of cases whose fault cost the job time: */
+	/* Over cases whose fault cost the job time: */
 	struct compare_share
 		recall; /* found, right or partly, of those that it can see by design and that acted in its run */
 	struct compare_share recall_all; /* of all */
 	struct compare_share place;      /* of those found: the fault by its name at its place */
-	/* Of its findings: right or partly, without those of the job's own flows */
+	/* Share of its findings that are right or partly right, without those that blame the job's own flows */
 	struct compare_share precision;
 	uint32_t own;                      /* those */
 	struct compare_share false_alarms; /* of cases in which nothing is wrong: a finding is reported */
@@ -185,12 +185,12 @@ struct compare_summary {
 
 /* @return 0 or -ENOMEM with err */
 int compare_summarize(const struct compare_study *study, struct compare_summary *summary, struct err *err);
-/* Of one fault and system. */
+/* Sums of one fault and system. */
 struct compare_cells compare_cells(const struct compare_study *study, uint32_t fault, uint32_t system);
 
 /* Tables for people. @return 0 or -ENOMEM with err */
 int compare_print(const struct compare_study *study, FILE *to, struct err *err);
-/* The same sums, and a row a case: of the same cases the same bytes. @return NULL: out of memory */
+/* The same sums as JSON, with a row a case. The same cases give the same bytes. @return NULL: out of memory */
 json_t *compare_json(const struct compare_study *study);
 /* CPU time of analyses, which is not the same twice. @return NULL: out of memory */
 json_t *compare_cpu_json(const struct compare_study *study);

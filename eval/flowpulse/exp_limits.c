@@ -301,7 +301,7 @@ limit_of(const struct fp_set *clean, uint32_t iterations)
 	return fabric;
 }
 
-/* Where the share that is found first reaches the power: between two drop rates by a straight line. @return 0: nowhere */
+/* @return the drop rate at which the share of detections first reaches the power, interpolated linearly; 0: at none */
 static double
 crossing(const double *drops, const double *shares, size_t count)
 {

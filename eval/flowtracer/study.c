@@ -349,7 +349,7 @@ spread_of(double *values, uint32_t count)
 	return s;
 }
 
-/* Of values that stay in their order. @return NULL: no memory */
+/* Copies values, so that sorting the copy leaves their order. @return NULL: no memory */
 static double *
 copy(const double *values, uint32_t count)
 {

@@ -202,7 +202,10 @@ write_links(const struct hw_case *of, FILE *file)
 	fputs(");\n", file);
 }
 
-/* What the links that are up can carry in a run is that of ten quarters of a link. */
+/*
+ * Measures the goodput relative to the links that are up: over the run, these carry as much as one link does in ten
+ * quarters.
+ */
 static int
 measure_links(const struct hw_case *of, const char *dir, double *values, struct err *err)
 {

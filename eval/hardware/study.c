@@ -256,7 +256,7 @@ static const struct {
 	{ "", 0 },
 };
 
-/* Where a range was published: does the median lie in it? */
+/* @return the median's place in the published range, if there is one */
 static const char *
 agrees(const struct hw_row *row, const struct hw_result *result)
 {

@@ -96,7 +96,7 @@ void pm_case_fini(struct pm_case *c);
 /* ---- for kinds ---- */
 
 double pm_between(struct pm_case *c, double min, double max);
-/* As likely in each decade. */
+/* Draws from a log-uniform distribution: each decade is equally likely. */
 double pm_log(struct pm_case *c, double min, double max);
 /*
  * @return a port of a switch to a switch (is_host: to or from a host) whose link and hosts have no problem; TOPO_NONE:

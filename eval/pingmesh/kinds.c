@@ -93,7 +93,7 @@ slow(struct pm_case *c, struct pm_problem *p)
 
 /* ---- queues ---- */
 
-/* As much for a port as two to four NICs send, from the problem's start on. */
+/* Sends a port as much as two to four NICs do, from the problem's start on. */
 static bool
 congestion(struct pm_case *c, struct pm_problem *p)
 {

@@ -273,7 +273,7 @@ pm_study_fini(struct pm_study *study)
 static const char *const classes[] = { PM_CLASSES(ENUM_NAME) };
 static const char *const words[] = { PM_WORDS(ENUM_NAME) };
 
-/* Of problems of one kind, or class. */
+/* Sums over problems of one kind, or class. */
 struct found_sum {
 	uint32_t injected, found, alone, direction;
 	double *after_s; /* [found] */

@@ -11,7 +11,7 @@
 #define PM_MAX_SEEDS 64
 #define PM_CASES 240 /* of a seed: at least the paper's 157 problems of switches and 20 of RNICs, and 30 starved CPUs */
 
-/* Of a problem of the case. */
+/* How a problem of the case was found. */
 struct pm_found {
 	bool found;
 	bool alone;          /* by a report that names one place */
@@ -29,7 +29,7 @@ struct pm_found {
 
 #define PM_MOST_REPORTS 64 /* of a verdict; more are counted as inaccurate, and not listed */
 
-/* Of a problem that was reported. */
+/* A reported problem. */
 struct pm_report {
 	enum pm_word word;
 	bool accurate;
@@ -70,7 +70,7 @@ void pm_study_fini(struct pm_study *study);
 
 /* Tables: by kind of problem, by verdict, CPUs; and the missed or wrong ones, case by case. */
 void pm_print(const struct pm_study *study, FILE *to);
-/* The same sums, and a row a case. @return NULL: no memory */
+/* The same sums as JSON, with a row a case. @return NULL: no memory */
 json_t *pm_json(const struct pm_study *study);
 
 /*

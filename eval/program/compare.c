@@ -125,7 +125,7 @@ print(const void *options_of)
 	return opts->rules;
 }
 
-/* What the cases of a folder are of. */
+/* The file that identifies the corpus of a folder's cases: the same in all shards. */
 static const char *const shared[] = { COMPARE_CORPUS, NULL };
 
 const struct study study_compare = {

@@ -100,7 +100,7 @@ note_times(const struct tradeoff_case *c, const struct causes *causes, const jso
 		result->values[TRADEOFF_VERDICT] = after(c, latest_ns);
 }
 
-/* What it took of the analyzer's socket and of links, and what the budget kept back. */
+/* Notes the bytes on the analyzer's socket and on links, and the records that the budget held back. */
 static void
 note_costs(const struct tradeoff_policy *policy, const json_t *verdict, const json_t *run, struct tradeoff_result *result)
 {

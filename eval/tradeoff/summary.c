@@ -42,7 +42,7 @@ tradeoff_sum(const struct tradeoff *study, const struct tradeoff_input *input, u
 	return ret;
 }
 
-/* What the larger budget loses, over the cases that have both. */
+/* Computes by how much the larger budget is worse than the smaller one, over the cases that have both. */
 static int
 loss(const struct tradeoff *study, uint32_t less, uint32_t more, enum tradeoff_measure measure, double *values,
      struct bootstrap *of)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What accuracy a telemetry budget buys: every case under every policy, budget and epoch, each run as the real program runs
- * it (fabric, exporter under its budget, analyzer over the stream that crossed), and what its verdict is worth.
+ * The accuracy that a telemetry budget buys: every case under every policy, budget and epoch, each run as the real
+ * program runs it (fabric, exporter under its budget, analyzer over the stream that arrived), and the score of its
+ * verdict.
  *
- * Cases are scenarios with seeds, whose truth is what running without each cause regains (twin/rerun/rerun.h); random
- * scenarios of the counterfactual evaluation, likewise; and families of the paper's evaluation, whose truth the fabric
- * knows (eval/judge.h). DIR has a folder a case, and in it one a run, with result.json once it is done: that run is not
- * made again.
+ * Cases are scenarios with seeds, whose truth is the time that runs without each cause regain (twin/rerun/rerun.h);
+ * random scenarios of the counterfactual evaluation, likewise; and families of the paper's evaluation, whose truth the
+ * fabric knows (eval/judge.h). DIR has a folder a case, and in it one a run, with result.json once it is done: that run
+ * is not made again.
  */
 #pragma once
 
@@ -53,8 +54,8 @@ struct tradeoff_value {
 };
 
 /*
- * What a run gives. Name, for people, unit there, and that many of the first make one of it, the statistic over cases, and
- * whether more is better.
+ * The measures of a run: name; title and unit for people, and how many of the value's own units make one of these; the
+ * statistic over cases; whether more is better.
  */
 #define TRADEOFF_MEASURES(ROW)                                                                                             \
 	ROW(TRADEOFF_ACCURACY, "accuracy", "right verdicts", "%", 0.01, BOOTSTRAP_MEAN, true)                              \
@@ -81,7 +82,7 @@ struct tradeoff_measure_row {
 
 extern const struct tradeoff_measure_row tradeoff_measures[TRADEOFF_NMEASURES];
 
-/* Of one run. */
+/* The result of one run. */
 struct tradeoff_result {
 	bool there;
 	char outcome[8], why[256];         /* "tp", "fp", "fn"; why it is no "tp" */
@@ -113,7 +114,7 @@ struct tradeoff {
 	uint32_t jobs;
 	const struct shard *shard; /* of the cases of scenarios, and of families */
 	const char *dir;
-	/* Of tradeoff_run(): */
+	/* Set by tradeoff_run(): */
 	struct tradeoff_case *cases; /* [ncases] by input and seed */
 	size_t ncases;
 	struct rerun_case *reruns; /* [nreruns] */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is asked for: inputs, policies, budgets, epochs. */
+/* Parses the words of a study: inputs, policies, budgets, epochs. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
