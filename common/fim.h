@@ -149,7 +149,7 @@ int fim_fabric_offer(struct fim_fabric *fabric, struct fim_flow *flows, uint32_t
 struct fim fim_fabric_metric(struct fim_fabric *fabric, uint16_t group);
 
 /*
- * Its expectation, percent, of links with ideals as fim_fabric_metric() set them.
+ * The metric's expectation, percent, of links with ideals as fim_fabric_metric() set them.
  * @return NAN: unknown (fim_expected()); 0: no links
  */
 double fim_fabric_expected(const struct fim_fabric *fabric, uint16_t group);

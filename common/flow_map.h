@@ -28,7 +28,7 @@ struct flow_map {
 
 /* Cannot fail. @param keys  all keys are below */
 void flow_map_init(struct flow_map *map, uint32_t keys);
-/* Also of one that is zero. */
+/* Also for a zeroed map. */
 void flow_map_fini(struct flow_map *map);
 /* Forgets all keys. */
 void flow_map_clear(struct flow_map *map);

@@ -13,7 +13,10 @@ int input_open(const char *path, struct err *err);
 /* Opens a file as input_open() does. @param err  NULL: the reason is not kept  @return NULL with err and errno */
 FILE *input_fopen(const char *path, struct err *err);
 
-/* For a reader that opens it by its path, as SQLite does. @return 0, or negative errno with err, as input_open() */
+/*
+ * Checks a file that a reader then opens by its path, as SQLite does.
+ * @return 0, or negative errno with err, as input_open()
+ */
 int input_check(const char *path, struct err *err);
 
 /*

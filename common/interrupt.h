@@ -21,7 +21,7 @@ struct interrupt_actions {
 	bool abandons;     /* the program ends at once by itself on the second, interrupt_count() > 1; the third ends it */
 };
 
-/* From now on. System calls that are interrupted go on. */
+/* Handles interrupts from now on. Interrupted system calls are restarted. */
 void interrupt_catch(const struct interrupt_actions *actions);
 
 /* Was an end of the program requested? */

@@ -23,7 +23,7 @@ struct port_flows {
 
 /* Nothing is allocated before the first flow. @param table  must outlive the port */
 void port_flows_init(struct port_flows *flows, const struct flow_table *table);
-/* Also of one that is zero. */
+/* Also for a zeroed struct. */
 void port_flows_fini(struct port_flows *flows);
 
 /* Gives a flow its slot on first sight. @return slot; ends the program when out of memory */

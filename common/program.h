@@ -83,7 +83,7 @@ void args_error(const struct argp_state *state, const char *fmt, ...) __attribut
 uint64_t args_number(const struct argp_state *state, const char *option, const char *text, uint64_t min, uint64_t max);
 
 /*
- * For a help_filter of argp(3): what list() writes, before the text that ends the help. @return the text, by malloc(3)
- * if another
+ * Inserts the output of list() in front of the text that ends the help, for a help_filter of argp(3).
+ * @return the text, by malloc(3) if another
  */
 char *args_help_list(int key, const char *text, void (*list)(FILE *to));

@@ -84,7 +84,7 @@ create(struct run_delay *delay, pid_t pid, bool tree)
 	return delay->tasks != NULL ? 0 : -ENOMEM;
 }
 
-/* Its waiting time so far is not counted. */
+/* Begins to count: waiting time until now is left out. */
 static int
 begin(struct run_delay *delay)
 {

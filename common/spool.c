@@ -21,7 +21,7 @@
 /* The thread looks for work so often. */
 #define NAP_NS 5000000ULL
 #define NS_PER_S 1000000000ULL
-/* So much is written at once, without being gathered any further. */
+/* Bytes that are written at once, without being gathered any further. */
 #define CHUNK_BYTES (64u << 10)
 #define POLL_MS 50
 #define WAIT_NAP_NS 1000000ULL

@@ -38,12 +38,12 @@ void spool_put(struct spool *spool, const void *data, size_t size_bytes);
 void spool_commit(struct spool *spool);
 /* Has committed bytes written as soon as the thread looks, instead of within SPOOL_GATHER_NS. Does not wait. */
 void spool_flush(struct spool *spool);
-/* The same, and wakes the thread: a system call, if it sleeps. */
+/* spool_flush(), and wakes the thread: a system call, if it sleeps. */
 void spool_wake(struct spool *spool);
 
 /*
- * Has the delay since a moment noted, once all that was put is written. Before its spool_commit(). Of SPOOL_MARKS that
- * are not written yet, no more are taken.
+ * Measures the delay from a moment until all bytes that were put before are written. Called before their
+ * spool_commit(). At most SPOOL_MARKS wait; further ones are ignored.
  * @param since_ns  clock_now_ns(); a later one than the writing is no delay
  */
 #define SPOOL_MARKS 4096

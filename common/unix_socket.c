@@ -124,7 +124,7 @@ lock_name(const char *path, struct err *err)
 	return err_set(err, -EADDRINUSE, "%s: others take and leave this name all the time", path);
 }
 
-/* With the name locked. @return descriptor, or negative errno with err */
+/* Listens at a path, whose name is locked. @return descriptor, or negative errno with err */
 static int
 listen_at(const char *path, struct err *err)
 {

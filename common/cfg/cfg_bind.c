@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From nodes to structs, and what the tables do not know. */
+/* Binds nodes to structs, and finds what the tables do not know. */
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>

@@ -34,7 +34,7 @@ struct recframe_tuples {
 	uint32_t src_ip; /* of the latest written in full */
 };
 
-/* One that is being packed. */
+/* A frame that is being packed. */
 struct recframe {
 	uint8_t bytes[REC_FRAME_MAX_BYTES] __attribute__((aligned(8)));
 	size_t used_bytes;
@@ -56,7 +56,7 @@ bool recframe_put(struct recframe *frame, const struct rec_hdr *rec);
 /* @return the whole frame, which has a record at least, in frame->bytes */
 const struct rec_hdr *recframe_end(struct recframe *frame);
 
-/* One that is being read. */
+/* A reader of a frame. */
 struct recframe_reader {
 	const uint8_t *at, *end;
 	uint64_t sent_ps;

@@ -110,7 +110,7 @@ struct rec_schedule {
 REC_SCHEDULE_FIELDS(WIRE_AT, rec_schedule)
 WIRE_SIZE(rec_schedule, 120)
 
-/* One more that a step depends on: a step of the same iteration, perhaps of another collective of the job. */
+/* A further dependency of a step: a step of the same iteration, perhaps of another collective of the job. */
 struct rec_depend {
 	struct rec_hdr hdr;
 	uint32_t collective, iteration, step, rank; /* the rank that waits */
