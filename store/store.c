@@ -439,7 +439,10 @@ run_store_destroy(struct run_store *store)
 #define LEAST_BYTES 65536
 #define MOST_TEXT_BYTES (1u << 20)
 
-/* Its version is that of the schema, and of how many columns it has: programs of one build read one another. */
+/*
+ * The head of a snapshot. Its version is that of the schema, and of the number of columns: programs of one build read
+ * one another.
+ */
 struct head {
 	char magic[8];
 	uint32_t version, columns;

@@ -39,7 +39,7 @@ struct run_store *run_store_create(const char *dir, size_t cells, struct err *er
 
 struct snapshot;
 
-/* One whose rows go to a snapshot (below); it has no file, no thread and no buffer. @return NULL: no memory */
+/* A store whose rows go to a snapshot (below); it has no file, no thread and no buffer. @return NULL: no memory */
 struct run_store *run_store_of_snapshot(struct snapshot *snapshot);
 
 /* @return how many columns a table has */
@@ -64,7 +64,7 @@ int run_store_errno(const struct run_store *store);
 
 /* Ends the file and moves it to its name; after a failure it is removed. @return 0 or negative errno with err set */
 int run_store_close(struct run_store *store, struct err *err);
-/* Also of one that was not closed, whose file is removed; NULL is allowed. */
+/* Frees the store; removes the file of one that was not closed. Also for NULL. */
 void run_store_destroy(struct run_store *store);
 
 /*
