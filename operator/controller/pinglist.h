@@ -64,7 +64,7 @@ struct rnic_map {
  */
 int rnic_map_init(struct rnic_map *map, const struct topo *topo, const struct route_table *table, double covered,
 		  struct err *err);
-/* Also of one that is zero. */
+/* Also for a zeroed map. */
 void rnic_map_fini(struct rnic_map *map);
 
 /* @return index into rnics, TOPO_NONE: there is no such address */

@@ -261,7 +261,7 @@ serve_once(struct standing *standing)
 	*standing->counts = *switch_sockets_counts(standing->sockets);
 }
 
-/* In the new process: it ends with its parent, and by SIGTERM. */
+/* Serves in the new process, which ends with its parent, and by SIGTERM. */
 static _Noreturn void
 serve_always(struct standing *standing, pid_t parent, const sigset_t *before)
 {

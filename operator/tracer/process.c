@@ -208,7 +208,7 @@ by_tuple(const struct swm_flow *x, const struct swm_flow *y)
 	return 0;
 }
 
-/* By flow, and then the NIC of most samples first. */
+/* Compares by flow, and then the number of samples: the NIC of most first. */
 static int
 by_flow(const void *a, const void *b)
 {
