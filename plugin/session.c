@@ -442,7 +442,7 @@ take_lines(struct plugin_session *session, const struct plugin_driver *driver, u
 	return at != 0;
 }
 
-/* Its end of the control socket is closed: is its process there? */
+/* Handles the end of its control socket: its process may still be there. */
 static void
 gone(struct plugin_session *session, uint64_t now_ps)
 {
@@ -477,7 +477,7 @@ receive(struct plugin_session *session, uint64_t now_ps)
 	return got > 0;
 }
 
-/* It writes nothing: it may have ended, and left its sockets to others. */
+/* Checks a plugin that writes nothing: it may have ended, and left its sockets to others. */
 static void
 look(struct plugin_session *session, uint64_t now_ps)
 {

@@ -80,7 +80,7 @@ void plugin_session_receive(struct plugin_session *session, const struct plugin_
 /* Reads its output until it has answered the turn, for PLUGIN_WAIT_NS at most: then it is left out. */
 void plugin_session_wait(struct plugin_session *session, const struct plugin_driver *driver, uint64_t now_ps);
 
-/* Its record socket failed: why, an errno of a spool's. 0: it did not */
+/* Called when the plugin's record socket failed. @param error  a spool's errno; 0: it did not */
 void plugin_session_records(struct plugin_session *session, int error, uint64_t now_ps);
 
 /* @return whether it is still in the run */
