@@ -241,7 +241,7 @@ search_ports(struct search *s, uint32_t f)
 	return found;
 }
 
-/* Nothing is left to gain: links of a layer and direction differ by one flow at most. */
+/* @return whether nothing is left to gain: links of a layer and direction differ by one flow at most */
 static bool
 is_even(struct search *s)
 {

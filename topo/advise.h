@@ -39,7 +39,7 @@ void topo_load_fini(struct topo_load *load);
  */
 int topo_load_offer(struct topo_load *load, const struct flow *flows, const uint32_t *hops, uint32_t count);
 
-/* One flow more on its path, or one less. @param by  1 or -1 */
+/* Adds a flow to its path, or removes it. @param by  1 or -1 */
 void topo_load_add(struct topo_load *load, const struct route_path *path, int by);
 /* "leaf to spine". @return buf */
 char *topo_load_name(const struct topo_load *load, uint16_t group, char buf[FIM_LAYER_NAME]);

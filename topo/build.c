@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From a scenario to a topology. */
+/* Builds a topology from a scenario. */
 #include "topo/build.h"
 
 #include <errno.h>

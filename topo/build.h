@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From a scenario, or an ns-3 file, to a topology. */
+/* Builds a topology from a scenario, or from an ns-3 file. */
 #pragma once
 
 #include <stdio.h>

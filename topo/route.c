@@ -127,7 +127,10 @@ is_above(const struct order *order, uint32_t a, uint32_t b)
 	return order->rank[a] < order->rank[b];
 }
 
-/* From all switches that a path leads down from, breadth first. @param tail  of the queue, which has the targets */
+/*
+ * Measures distances breadth first from all switches that a path leads down from.
+ * @param tail  of the queue, which has the targets
+ */
 static void
 measure_down(struct route_table *table, uint32_t tail)
 {

@@ -65,7 +65,10 @@ mark(const struct tiers *tiers, const struct topo *topo, uint8_t tier, uint32_t 
 	}
 }
 
-/* Those of the tier itself stand for their groups, the lowest number of each; where there is none, one below does. */
+/*
+ * Finds the groups of a tier. Its own switches represent them, the lowest number of each; in a group without any, a
+ * switch below does.
+ */
 static int
 find_groups(struct tiers *tiers, const struct topo *topo, uint8_t tier, uint32_t *stack)
 {

@@ -25,7 +25,7 @@ struct tiers {
 
 /* @return 0 or -ENOMEM */
 int tiers_init(struct tiers *tiers, const struct topo *topo);
-/* Also of one that is zero. */
+/* Also for a zeroed struct. */
 void tiers_fini(struct tiers *tiers);
 
 /* Is the peer of a switch's port a switch of the tier above? */

@@ -113,7 +113,7 @@ topo_nic_mac(uint32_t node, uint16_t nic, uint8_t mac[6])
 
 /* A topology as text: for people, for Graphviz, for a scenario. */
 
-/* For people: counts, then every node with its ports and links. */
+/* Prints the topology for people: counts, then every node with its ports and links. */
 void topo_show(const struct topo *topo, FILE *to);
 /* Prints the topology as an undirected graph for Graphviz. */
 void topo_show_dot(const struct topo *topo, FILE *to);
