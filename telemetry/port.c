@@ -103,7 +103,7 @@ polled_passage(const struct pkt *poll, const struct flow_table *flows, struct re
 
 /* The port and its collectors. */
 
-/* In the order in which their rows follow each other in a reply. The first is also called in telem_enqueue(). */
+/* Collectors in the order of their rows in a reply. The first is also called in telem_enqueue(). */
 static const struct collector *const collectors[] = {
 	&collector_epochs,
 	&collector_drops,

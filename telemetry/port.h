@@ -34,7 +34,7 @@ struct polled {
 };
 
 void polled_init(struct polled *polled, bool host);
-/* Also of one that is zero. */
+/* Also for a zeroed struct. */
 void polled_fini(struct polled *polled);
 
 /*
@@ -111,7 +111,7 @@ int telem_init(struct telem_port *t, const struct telem_config *config, const st
 size_t telem_port_bytes(const struct telem_config *config, uint32_t slots);
 /* @return those of the polling packets among them: a seen event each */
 size_t polled_bytes(bool host);
-/* Also of one that is zero. */
+/* Also for a zeroed struct. */
 void telem_fini(struct telem_port *t);
 
 /* Does it keep rows of what left by it? */

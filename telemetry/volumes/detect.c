@@ -20,7 +20,7 @@ detect_deviation(const struct volume_sample *sample)
 	return ((double)sample->seen - predicted) / predicted;
 }
 
-/* In 128 bit: any product of 64 and 32 bit fits. */
+/* Compares in 128 bits, which hold any product of 64 and 32 bits. */
 static bool
 is_below(uint64_t less, uint64_t more, uint64_t of, uint32_t ppm)
 {

@@ -96,7 +96,7 @@ double detect_limit(double rate, uint32_t tests);
 #define DETECT_MAX_HALVED 32 /* ports: of more, those left out otherwise are enough */
 #define DETECT_MEMORY 256    /* iterations: older ones fade away */
 
-/* For this number of other ports: a matter of the configuration. */
+/* Moments of order statistics for a number of other ports. They depend on the configuration alone. */
 struct detect_trim {
 	uint32_t others, kept;
 	double mean; /* of the sum of the kept squares, of independent counts of variance 1 */

@@ -612,7 +612,7 @@ check_senders(struct judge *j, const struct volumes_slot *slot)
 	}
 }
 
-/* By the threshold: does the port lack too much, of all senders or of one? */
+/* Does the port lack too much by the threshold, of all senders or of one? */
 static bool
 lacks(const struct judge *j, const struct volumes_slot *slot, uint16_t port)
 {
@@ -626,9 +626,7 @@ lacks(const struct judge *j, const struct volumes_slot *slot, uint16_t port)
 	return any;
 }
 
-/*
- * By scores. @return in how many iterations together something is found to be missing at the port, at least; 0: nothing
- */
+/* @return in how many iterations together the scores find packets missing at the port, at least; 0: in none */
 static uint32_t
 scored(const struct judge *j, uint16_t port)
 {

@@ -76,7 +76,7 @@ struct locate {
 size_t locate_bytes(void);
 /* @return 0 or -ENOMEM */
 int locate_init(struct locate *l, uint16_t ports, uint16_t senders);
-/* Also of one that is zero. */
+/* Also for a zeroed struct. */
 void locate_fini(struct locate *l);
 
 /* @return how many links of those that a port depends on lost packets: set in places; 0: no sender lacks anything */
@@ -148,7 +148,7 @@ struct predict {
 
 /* @return 0 or -ENOMEM */
 int predict_init(struct predict *p, const struct predict_config *config, const struct volumes_config *volumes);
-/* Also of one that is zero. */
+/* Also for a zeroed struct. */
 void predict_fini(struct predict *p);
 
 /* d / (s - f). @param share  of it, in PREDICT_WHOLE */
@@ -162,7 +162,7 @@ predict_of_demand(uint64_t demand_bytes, uint64_t share)
 void predict_learn(struct predict *p, const struct volumes *v, const struct volumes_slot *slot);
 /* Prepares for the next task: forgets learned loads, keeps declared ones. */
 void predict_forget(struct predict *p, const struct volumes *v);
-/* Nothing is predicted until the next declaration. */
+/* Clears the prediction until the next declaration. */
 void predict_clear(struct predict *p, const struct volumes *v);
 /* The shares have changed with the routes: measured demand is split again, learned loads are forgotten. */
 void predict_split(struct predict *p, const struct volumes *v);
@@ -206,7 +206,7 @@ struct scores {
 	double *missing;  /* [ports] room */
 	float *losses;    /* [ports] room */
 	float *lost;      /* [ports * senders] known lost share of the bytes sent by each, set with the prediction */
-	/* Of the iteration scored last, as known before it was learned from. */
+	/* State of the iteration scored last, as known before it was learned from. */
 	float *variance;    /* [ports * senders] packets^2, of the bytes sent by each, from spraying alone */
 	double *dof;        /* [senders] degrees of freedom of that; 0: it is not known */
 	float *noise_bytes; /* [ports * senders] less than it is missing without a fault, at the rate */
@@ -220,7 +220,7 @@ struct scores {
 
 /* @return 0 or -ENOMEM */
 int scores_init(struct scores *scores, const struct scores_config *config, const struct volumes_config *volumes);
-/* Also of one that is zero. */
+/* Also for a zeroed struct. */
 void scores_fini(struct scores *scores);
 /* @return bytes that it holds */
 size_t scores_bytes(const struct scores_config *config, const struct volumes_config *volumes);
@@ -296,7 +296,7 @@ struct judge {
 size_t judge_bytes(const struct judge_config *config);
 /* @return 0 or -ENOMEM */
 int judge_init(struct judge *j, const struct judge_config *config);
-/* Also of one that is zero. */
+/* Also for a zeroed struct. */
 void judge_fini(struct judge *j);
 
 /* Compares an iteration that is over, of j->volumes. @return its outcome, kept in j with the alarms until the next */

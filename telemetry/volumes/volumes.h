@@ -71,7 +71,7 @@ struct volumes {
 
 /* @return 0 or -ENOMEM */
 int volumes_init(struct volumes *v, const struct volumes_config *config);
-/* Also of one that is zero. */
+/* Also for a zeroed struct. */
 void volumes_fini(struct volumes *v);
 
 static inline uint32_t
