@@ -29,7 +29,7 @@ struct coll_chunk {
 
 /* @return NULL without memory, which all others take: coll_builder_finish() reports it */
 struct coll_builder *coll_builder_create(uint32_t ranks);
-/* One that counts steps and keeps none: it takes no more memory for more of them, and has no schedule in the end. */
+/* A builder that counts steps and keeps none: its memory does not grow with them, and it makes no schedule. */
 struct coll_builder *coll_builder_create_counting(uint32_t ranks);
 /*
  * Adds EACH steps to every rank of a counting builder, in a time that does not depend on EACH.

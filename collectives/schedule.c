@@ -282,7 +282,8 @@ depend_on_ends(const struct barrier *barrier)
 }
 
 /*
- * In a round each member sends to the one that distance behind it, after the message of the one half as far before it.
+ * Adds a round: each member sends to the one at this distance behind it, after it got the message of the previous
+ * round, from the one at half the distance before it.
  */
 static void
 add_round(const struct barrier *barrier, uint32_t distance, uint64_t elem)

@@ -63,8 +63,8 @@ struct coll_dep {
 };
 
 /*
- * It starts when all its dependencies are done and the step before it on the same (peer, channel) is complete. Nothing
- * else orders steps: not even those of one rank.
+ * A step. It starts when all its dependencies are done and the step before it on the same (peer, channel) is complete.
+ * Nothing else orders steps: not even those of one rank.
  */
 struct coll_step {
 	uint32_t peer;             /* rank that receives; the own rank: a local step */
@@ -238,7 +238,7 @@ double coll_busbw_factor(enum coll_op op, uint32_t ranks);
 struct coll_schedule *coll_schedule_close(struct coll_schedule *schedule, struct err *err);
 
 /*
- * From the schedule of one group of ranks to that of a whole job: every group runs a copy of it at the same time, and
+ * Spreads the schedule of one group of ranks over a whole job: every group runs a copy of it at the same time, and
  * ranks may compute before.
  */
 

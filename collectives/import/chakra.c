@@ -296,7 +296,7 @@ make_schedule(const struct chakra *chakra, const struct chakra_group *group, con
 
 	if (params.op != COLL_BROADCAST && params.op != COLL_REDUCE)
 		params.root = 0;
-	/* One that has not the operation is not meant: the first that has it. */
+	/* If the algorithm lacks the operation, it was not meant for it: use the first that has it. */
 	for (size_t a = 0; !coll_algorithm_has(params.algorithm, params.op); a++) {
 		assert(a < ENUM_COUNT(COLL_ALGORITHMS));
 		params.algorithm = (enum coll_algorithm)a;
@@ -399,7 +399,7 @@ chakra_expand_collectives(struct chakra *chakra)
 
 /* The program of all nodes. */
 
-/* By id, to find what dependencies name. */
+/* Nodes by id, to find the targets of dependencies. */
 struct known {
 	uint64_t id;
 	size_t index;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From bytes to nodes: messages with their lengths in front, first one of GlobalMetadata, then Nodes. */
+/* Decodes bytes to nodes: messages with their lengths in front, first one of GlobalMetadata, then Nodes. */
 #include <chakra.pb-c.h>
 #include <dirent.h>
 #include <errno.h>
@@ -471,7 +471,7 @@ chakra_groups_of_inputs(struct chakra *chakra, const char *values, const char *p
 		const json_t *name = json_object_get(json_array_get(list, i), "pg_name");
 		const json_t *ranks = json_object_get(json_array_get(list, i), "ranks");
 
-		/* Without ranks: all of them, which has no need of a group. */
+		/* A group without ranks is that of all ranks, and need not be kept. */
 		if (json_is_string(name) && json_array_size(ranks) != 0)
 			rc = add_group(chakra, place, json_string_value(name), ranks);
 	}

@@ -134,7 +134,7 @@ static const struct key keys[] = {
 	  "windows and round trips of each pair: all have the longest's here" },
 	{ "ACK_HIGH_PRIO", VALUE_INT, KEPT_NOT, 1, 1, NULL,
 	  "ACKs wait behind data there; here they have a separate class" },
-	/* Without meaning here. */
+	/* Keys without meaning here: */
 	{ .name = "TRACE_FILE", .type = VALUE_NONE },
 	{ .name = "TRACE_OUTPUT_FILE", .type = VALUE_NONE },
 	{ .name = "FCT_OUTPUT_FILE", .type = VALUE_NONE },

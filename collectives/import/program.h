@@ -58,7 +58,7 @@ struct program_op {
 	struct program_place place;
 };
 
-/* One waits for another of its rank. */
+/* One operation waits for another of its rank. */
 struct program_wait {
 	uint32_t op, on;
 	bool start; /* op may start when on may start; else, when it is over */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From a program to a schedule: matches sends and receives, orders them, and makes steps. */
+/* Makes a schedule from a program: matches sends and receives, orders them, and makes steps. */
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -24,7 +24,7 @@ struct links {
 	struct link *waits;
 };
 
-/* Which operations a schedule's steps are. */
+/* The operations that a schedule's steps come from. */
 struct origins {
 	uint32_t *first; /* [ranks] into ops */
 	uint32_t *ops;   /* of each rank's steps; PROGRAM_NONE: of none */
@@ -39,7 +39,7 @@ struct end {
 	uint32_t op;
 };
 
-/* By what the two ends of a message have in common. */
+/* Compares by the fields that the two ends of a message share. */
 static int
 compare_messages(const struct end *x, const struct end *y)
 {
@@ -368,7 +368,7 @@ release(struct clockwork *clock, uint32_t op, size_t total)
 			push_ready(clock, clock->waiters[i]);
 }
 
-/* One that op still waits for. */
+/* @return an operation that op still waits for */
 static uint32_t
 unmet(const struct clockwork *clock, uint32_t op)
 {
@@ -380,7 +380,7 @@ unmet(const struct clockwork *clock, uint32_t op)
 	return links->partner[op];
 }
 
-/* Those that are left wait for each other, or for such: following one leads round. */
+/* Reports a cycle: the remaining operations wait for each other, so following their dependencies leads round. */
 static int
 refuse_cycle(const struct clockwork *clock, struct err *err)
 {
@@ -725,7 +725,7 @@ compare_lanes(const void *a, const void *b)
 	return order != 0 ? order : ORDER(x->at, y->at);
 }
 
-/* Which step goes before each on its channel; and how many steps a rank may get. */
+/* Finds the step before each on its channel, and how many steps a rank may get. */
 static int
 find_latest(struct work *work, const uint32_t *order)
 {

@@ -831,7 +831,7 @@ make_profile(const struct reader *r, const struct sonic_port *port, uint8_t *ind
 	return add_profile(r, &entry, &profile);
 }
 
-/* From priority groups to classes. */
+/* Converts priority groups to classes. */
 static void
 sort_groups(struct sonic_switch *at)
 {

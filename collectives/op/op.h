@@ -50,7 +50,7 @@ COLL_OPS(COLL_OP_EXTERN)
 /* @return the operations of a row of COLL_OPS */
 const struct coll_op_ops *coll_op_ops(enum coll_op op);
 
-/* For rows: (n - 1) / n, 1, one vector of count_elems, one piece. */
+/* Functions for rows: factors (n - 1) / n and 1, the length of one vector of count_elems, a single piece. */
 double coll_factor_moved(uint32_t ranks);
 double coll_factor_one(uint32_t ranks);
 uint64_t coll_length_vector(const struct coll_params *params, enum coll_side side);

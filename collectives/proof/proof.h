@@ -99,7 +99,7 @@ cell_from(const struct cells *cells, uint32_t rank, uint32_t cell)
 	return cells->bounds[rank][cell - cells->first[rank]];
 }
 
-/* Its last element. */
+/* The last element of a cell. */
 static inline uint64_t
 cell_last(const struct cells *cells, uint32_t rank, uint32_t cell)
 {
@@ -118,10 +118,10 @@ struct races;
 /* @param budget  must outlive the races */
 struct races *races_create(const struct graph *graph, const struct cells *cells, struct budget *budget);
 void races_destroy(struct races *races);
-/* To be called for each step in the graph's order. @return 0, -ENOMEM; -EINVAL, -E2BIG with err set */
+/* Checks a step; called for each step in the graph's order. @return 0, -ENOMEM; -EINVAL, -E2BIG with err set */
 int races_step(struct races *races, uint32_t step, struct err *err);
 
-/* Whose contribution to which element is in which cell. */
+/* The contributions that each cell holds: of which rank, to which element. */
 struct values;
 
 struct values *values_create(const struct graph *graph, const struct cells *cells);

@@ -134,7 +134,7 @@ clocks_create(const struct graph *graph, struct budget *budget)
 	return clocks;
 }
 
-/* One that is waited for no more gives its array away. @return 0; -E2BIG or -ENOMEM */
+/* A step that no other waits for any more gives its array away. @return 0; -E2BIG or -ENOMEM */
 static int
 take_dense(struct clocks *clocks, uint32_t step, uint32_t width)
 {
