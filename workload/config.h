@@ -111,7 +111,7 @@ struct pipeline_config {
 
 extern const struct cfg_table job_table, pipeline_table;
 
-/* In which order a stage of a pipeline works on its micro-batches. Pure. */
+/* The order in which a stage of a pipeline works on its micro-batches. Pure. */
 
 /* A stage's unit of work: one micro-batch, forward or backward. */
 struct pipeline_turn {

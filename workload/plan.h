@@ -363,7 +363,7 @@ struct rec_tuple plan_tuple(const struct plan *plan, uint32_t flow);
 void plan_collective_record(const struct plan *plan, uint32_t collective, uint32_t iteration, struct rec_collective *rec);
 void plan_schedule_record(const struct plan *plan, uint32_t collective, uint32_t iteration, uint32_t rank, uint32_t step,
 			  struct rec_schedule *rec);
-/* One of a step's further dependencies. @param of  its record  @param index  below of->depends */
+/* Fills the record of one further dependency of a step. @param of  its record @param index  below of->depends */
 void plan_depend_record(const struct plan *plan, const struct rec_schedule *of, uint32_t index, struct rec_depend *rec);
 
 /* Does a flow send more than single packets in this run? Not if its collective is not enabled. */

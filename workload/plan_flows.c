@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From steps to flows: which queue pair, with which ports, carries each message. */
+/* Maps steps to flows: the queue pair, with its ports, that carries each message. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -494,7 +494,7 @@ pick(const struct work *w, uint32_t count, uint32_t turn, uint64_t now_ps)
 	return best;
 }
 
-/* Those of one pair and generator, in order of time. */
+/* Shares the messages of one pair and generator among connections, in order of time. */
 static void
 share_out(struct work *w, uint32_t from, uint32_t length, uint32_t count, uint32_t first)
 {
@@ -563,7 +563,7 @@ connect_all(struct work *w)
 	return rc;
 }
 
-/* Those of one generator and host count from 1. */
+/* Numbers the messages of each generator and host from 1. */
 static void
 number_steps(struct plan *plan, uint32_t nnodes)
 {
@@ -575,7 +575,7 @@ number_steps(struct plan *plan, uint32_t nnodes)
 	}
 }
 
-/* In the order in which hosts send them; a connection's messages follow each other. */
+/* Adds the messages in the order in which hosts send them; a connection's messages follow each other. */
 static int
 add_messages(struct work *w)
 {

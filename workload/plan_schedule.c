@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From a job's parameters of a collective to the schedule of all its ranks. */
+/* Makes the schedule of all ranks of a job from its parameters of a collective. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

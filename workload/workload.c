@@ -403,7 +403,10 @@ workload_add_after(struct reading *r, uint32_t after)
 	return 0;
 }
 
-/* Those of the phase that have been added and have the name. @param first  of the phase */
+/*
+ * Adds a dependency on the collective of this name that the phase already has.
+ * @param first  of the phase @return 0 or -EINVAL with err set: there is none
+ */
 static int
 add_named(struct reading *r, const struct collective_config *config, const char *name, uint32_t first)
 {

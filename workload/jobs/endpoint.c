@@ -31,7 +31,7 @@ endpoint_find(const struct topo *topo, const char *name, const struct cfg_where 
 	return 0;
 }
 
-/* Which rank is at each port; every port may be one's only. */
+/* Checks that no NIC has two ranks. @return 0 or negative errno with err set */
 static int
 check_repeated(const struct topo *topo, const struct endpoint *ranks, uint32_t count, const struct cfg_where *where,
 	       const char *key, struct err *err)

@@ -33,7 +33,7 @@ struct grid {
 int grid_check(const struct grid *grid, struct err *err);
 
 /*
- * Which dimensions a word names: "tensor", or several, "tensor+data"; "" is GRID_ALL.
+ * Parses the dimensions of a word: "tensor", or several, "tensor+data"; "" is GRID_ALL.
  * @param where, key  of the word, for messages
  * @return 0, or -EINVAL with err set: unknown or repeated
  */

@@ -49,7 +49,7 @@ uint64_t size_cdf_mean(const struct size_cdf *cdf);
 /* @return bytes of one flow, at least 1: the inverse of the distribution at a uniform share */
 uint64_t size_cdf_draw(const struct size_cdf *cdf, struct prng *prng);
 
-/* For a CFG_ENUM: 0 is none, a distribution's value is its row from 1. */
+/* Choices of a CFG_ENUM: 0 is none, a distribution's value is its row from 1. */
 extern const struct cfg_choice traffic_sizes[];
 
 /* @param choice  a value of traffic_sizes, not 0 */
@@ -108,7 +108,7 @@ struct generator {
 			  .doc = "Queue pairs from one host to another, each with a different source port, and so a "      \
 				 "different path; flows use them in turn, one at a time.")
 
-/* For kinds whose senders and receivers may differ. */
+/* Keys of kinds whose senders and receivers may differ. */
 #define GENERATOR_SETS                                                                                                     \
 	CFG_FIELD("src", CFG_STRINGS, G(src), .def = "", .doc = "Senders, instead of hosts."),                             \
 		CFG_FIELD("dst", CFG_STRINGS, G(dst), .def = "", .doc = "Receivers, instead of hosts.")

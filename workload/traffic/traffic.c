@@ -11,7 +11,7 @@
 #define ROW(kind) &generator_##kind,
 static const struct generator_ops *const kinds[] = { TRAFFIC_GENERATORS(ROW) };
 
-/* Those of one kind. */
+/* Loads the generators of one kind. */
 static int
 load_kind(struct traffic *traffic, size_t kind, const struct cfg *cfg, struct err *err)
 {
