@@ -74,8 +74,8 @@ void counters_serve(struct counters *counters, uint64_t now_ps);
 void counters_end(struct counters *counters, uint64_t now_ps);
 
 /*
- * Any thread but the fabric's; others that ask wait for it. Waits COUNTERS_TIMEOUT_NS at most, and as long as a copy takes.
- * To be followed by counters_done().
+ * Takes the counters; called by any thread but the fabric's, one at a time: others wait. Waits at most
+ * COUNTERS_TIMEOUT_NS, and as long as a copy takes. Followed by counters_done().
  */
 struct counters_view counters_ask(struct counters *counters);
 void counters_done(struct counters *counters);

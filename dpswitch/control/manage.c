@@ -192,7 +192,7 @@ manage_pending(struct manage *manage)
 	return epoll_wait(manage->epoll, &event, 1, 0) > 0;
 }
 
-/* To a host that listens. */
+/* Sends a message to a host that listens. */
 static void
 manage_send(struct manage *manage, struct manage_channel *channel, enum manage_type type, const void *body, size_t size)
 {
@@ -528,7 +528,7 @@ pingmesh(const struct received *received, union body *body)
 		manage_send(received->manage, received->channel, MANAGE_PINGMESH, reply.bytes, reply.size);
 }
 
-/* Its connections, for queries on its management socket. */
+/* Keeps a host's connections, for queries on its management socket. */
 static void
 flows(const struct received *received, union body *body)
 {
@@ -608,7 +608,7 @@ failed(const struct received *received, union body *body)
 	manage_lose(received->manage, received->channel, body->failed.text);
 }
 
-/* It goes on, and sends the rest of its messages. */
+/* Keeps the text of a QP error. The host goes on, and sends the rest of its messages. */
 static void
 qp_error(const struct received *received, union body *body)
 {

@@ -103,7 +103,7 @@ char *manage_missing(const struct manage *manage, enum manage_state state, char 
 /* @return the first host that is in none of these states or beyond it; REC_NONE: there is none */
 uint32_t manage_first_missing(const struct manage *manage, enum manage_state state);
 
-/* To all hosts. */
+/* Messages to all hosts. */
 void manage_connect(struct manage *manage);
 void manage_start(struct manage *manage, uint64_t zero_ns);
 void manage_stop(struct manage *manage, uint64_t end_ps);

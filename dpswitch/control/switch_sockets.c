@@ -500,7 +500,7 @@ answer_all(struct switch_desk *desk, struct switch_peer *peer)
 	return PEER_STAYS;
 }
 
-/* Its socket has something, or has closed; requests are answered by switch_peer_tend(). */
+/* Receives from a peer's socket, which has data or has closed; requests are answered by switch_peer_tend(). */
 static enum peer_outcome
 switch_peer_receive(struct switch_desk *desk, struct switch_peer *peer)
 {

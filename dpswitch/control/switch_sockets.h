@@ -39,7 +39,7 @@ struct switch_sockets;
 
 /* @return NULL with err and errno set: a path too long, no more descriptors, the system's errno */
 struct switch_sockets *switch_sockets_create(const struct switch_sockets_config *config, struct err *err);
-/* Also of NULL. Connections close, and the sockets' names go. */
+/* Closes connections, and removes the sockets. Also for NULL. */
 void switch_sockets_destroy(struct switch_sockets *sockets);
 
 /*

@@ -452,7 +452,7 @@ fabric_turn(struct fabric *fabric)
 		fabric_look(fabric, now_ps);
 		fabric_weigh(fabric);
 		fabric_even_pools(fabric);
-		/* In real time lcores keep their nodes: ports of kernel hosts are theirs. */
+		/* In real time the assignment is fixed: ports of kernel hosts belong to their lcores. */
 		if (fabric->config.lcores > 1 && fabric->hooks.pace == NULL &&
 		    shares_look(&fabric->shares, fabric->nodes, window->index))
 			fabric_divide(fabric);

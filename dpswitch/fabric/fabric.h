@@ -147,7 +147,7 @@ struct fabric_hooks {
 	 *         where the run is to end
 	 */
 	uint64_t (*agree)(void *ctx, const struct window *window, uint64_t next_ps);
-	/* Beside agree: classes that a port of another partition holds, whose link is down (global id). */
+	/* With agree: the classes that a port of another partition holds, whose link is down (global id). */
 	uint8_t (*pausing)(void *ctx, uint32_t port);
 	/* @return whether another partition ended the run: for which reason, and at which node; REC_NONE: at none */
 	bool (*over)(void *ctx, enum rec_end_reason *reason, uint32_t *node);

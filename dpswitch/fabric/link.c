@@ -273,7 +273,7 @@ link_pauses_before(const struct link *link, uint64_t end_ps)
 	return n;
 }
 
-/* Nothing is left in the ready array: it is the next sender's. Headers beside it make it the link's own. */
+/* Gives the drained ready array to the next sender. Headers beside it make it the link's own. */
 static inline void
 give_ready_back(struct link *link)
 {

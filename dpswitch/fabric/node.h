@@ -38,7 +38,7 @@ struct port_truth;
 
 /* No window is longer, however long the cables: it bounds what a link's lanes hold and the accounting's keys. */
 #define WINDOW_MAX_PS (100 * PS_PER_US)
-/* Nor shorter: a run of a microsecond would take a thousand and more of them. */
+/* No window is shorter: a run of a microsecond would take a thousand and more of them. */
 #define WINDOW_MIN_PS 1000
 
 /* One window. Everything that happens at a time in [start_ps, end_ps) belongs to it. */

@@ -130,7 +130,7 @@ members_of(const struct shares *shares, uint32_t group, uint32_t *nodes)
 		const struct topo_port *cable = topo_port_of(topo, group, port);
 		uint32_t host = cable->peer;
 
-		/* By its first port: it may have several to this switch. */
+		/* A host counts once, at its first port: it may have several to this switch. */
 		if (topo->nodes[host].kind == TOPO_HOST && topo->nodes[host].first_port == cable->peer_port &&
 		    !is_remote(shares, host))
 			nodes[count++] = host;

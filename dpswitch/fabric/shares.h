@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which lcore runs which nodes: results do not depend on it, speed does. */
+/* Distribution of nodes over lcores: results do not depend on it, speed does. */
 #pragma once
 
 #include <stdbool.h>

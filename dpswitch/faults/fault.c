@@ -24,7 +24,7 @@ check_times(const struct fault *fault, struct err *err)
 	return 0;
 }
 
-/* One that is not enabled never begins. */
+/* Makes a fault that is not enabled never begin. */
 static void
 disable(struct fault_common *common)
 {
@@ -261,7 +261,7 @@ faults_replacing(const struct fault_list *list, const struct topo *topo, const s
 	return NULL;
 }
 
-/* Its next change at or after now_ps. */
+/* @return the fault's next change at or after now_ps */
 static uint64_t
 next_change(const struct fault_common *common, uint64_t now_ps)
 {

@@ -60,7 +60,7 @@ set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
 		uint64_t rate_bps = on ? fault->rate_bps : ends[i]->rate_bps;
 
 		link_set_rate(&env->fabric->links[ends[i] - env->topo->ports], rate_bps);
-		/* It reports its rate: that of another partition does so there. */
+		/* The node reports its rate; one of another partition does so there. */
 		if (node->ops->set_rate != NULL && !fabric_is_remote(env->fabric, node->id))
 			node->ops->set_rate(node, ends[i]->index, rate_bps, now_ps);
 	}

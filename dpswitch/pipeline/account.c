@@ -407,7 +407,7 @@ account_end_mixed_run(struct account *account)
 {
 	uint32_t from = account->nruns != 0 ? account->key_runs[account->nruns - 1] : 0;
 
-	/* By insertion: an egress is ahead of another by a frame or two. */
+	/* Insertion sort: an egress is ahead of another by a frame or two. */
 	for (uint32_t i = from + 1; i < account->nkeys; i++) {
 		uint64_t key = account->keys[i];
 		uint32_t at = i;
@@ -854,7 +854,7 @@ switch_send_pause(struct sw *sw, uint16_t port_index, uint8_t prio_mask, bool xo
 	uint64_t done_ps = start_ps + egress->tx->pause_ps;
 
 	port->pause.done_ps = done_ps;
-	/* Its wire time: behind the frames that this window has sent already. */
+	/* The PAUSE takes wire time behind the frames that this window has sent already. */
 	egress->free_ps = egress->free_ps > start_ps ? egress->free_ps + egress->tx->pause_ps : done_ps;
 	link_send_pause(egress->tx, window->parity, prio_mask, xoff, done_ps);
 	port->counts.touched |= prio_mask;

@@ -162,7 +162,7 @@ account_depart(struct account *account, const struct pkt *p, uint64_t offset_ps)
 		account->keys[account->nkeys++] = account_key(offset_ps, true, p->in_port, p->prio, p->wire_bytes);
 }
 
-/* One egress, or ingress, is through: its keys are a run. */
+/* Ends the run of keys of one egress, or ingress. */
 static inline void
 account_end_run(struct account *account)
 {

@@ -56,7 +56,10 @@ setup_class(struct ecn_params *ecn, const struct switch_ecn_params *scale, const
 	return 0;
 }
 
-/* By switch.ecn, where it is on, and by the rows of switch.wred. Class 0 carries control, which is not ECN-capable. */
+/*
+ * Sets up marking by switch.ecn, if that is on, and by the rows of switch.wred. Class 0 carries control, which is not
+ * ECN-capable.
+ */
 static int
 setup_ecn(struct ecn_params ecn[SWITCH_CLASSES], const struct switch_settings *settings, const struct topo_port *cable,
 	  struct err *err)

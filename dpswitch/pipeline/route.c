@@ -341,7 +341,10 @@ take(struct switch_lookup *lookup, uint8_t port)
 	lookup->nmembers = 1;
 }
 
-/* By the routes. @param pinned  port to which the flow's pin would send it, but which is down; negative: it has none */
+/*
+ * Looks up a flow by the routes.
+ * @param pinned  port to which the flow's pin would send it, but which is down; negative: it has none
+ */
 static void
 look_up_routes(const struct sw *sw, const struct flow *flow, bool reverse, int pinned, struct switch_lookup *lookup)
 {
@@ -367,7 +370,7 @@ look_up_routes(const struct sw *sw, const struct flow *flow, bool reverse, int p
 		lookup->egress = lookup->members[switch_hash_choice(sw, flow, reverse, lookup->nmembers)];
 }
 
-/* By what faults have set for the destination. @return whether that decides */
+/* Looks up a flow by the faults' entries for its destination. @return whether these decide */
 static bool
 look_up_forced(const struct sw *sw, const struct flow *flow, bool reverse, struct switch_lookup *lookup)
 {
@@ -389,7 +392,10 @@ look_up_forced(const struct sw *sw, const struct flow *flow, bool reverse, struc
 	return true;
 }
 
-/* By a pin that holds while all ports of equal cost are left. @return whether they are not, and that decides */
+/*
+ * Looks up a flow by a pin that holds only while all ports of equal cost are left.
+ * @return whether some are missing, so that the lookup decides
+ */
 static bool
 look_up_detour(const struct sw *sw, uint32_t flow_id, const struct flow *flow, bool reverse, struct switch_lookup *lookup)
 {

@@ -63,7 +63,7 @@ transmit_alone(struct sw *sw, const struct pause_frame *const *pauses, const uin
 	for (uint16_t i = 0; i < sw->node.nports; i++) {
 		const struct switch_port *port = &sw->ports[i];
 
-		/* Without a branch: whether the next port has work is foreseen by no processor. */
+		/* Written without a branch: no processor predicts which port has work next. */
 		busy[count] = i;
 		work = port->arrivals.nruns | port->egress.backlog | npauses[i];
 		count += (work != 0) & !group_has(&sw->group, i);
@@ -71,7 +71,7 @@ transmit_alone(struct sw *sw, const struct pause_frame *const *pauses, const uin
 	for (uint32_t i = 0; i < count; i++)
 		fetch_port(&sw->ports[busy[i]], 0);
 	for (uint32_t i = 0; i < count; i++) {
-		/* In front of it, one port by a step and one by the next. */
+		/* Prefetches in two steps: the first for the port after the next, the second for the next. */
 		if (i + 2 < count)
 			fetch_port(&sw->ports[busy[i + 2]], 1);
 		if (i + 1 < count)
@@ -93,7 +93,7 @@ classify(const struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t count
 struct intake {
 	uint32_t count;
 	uint16_t ports[TOPO_MAX_PORTS]; /* [count] at which something arrives, ascending */
-	/* By port; a pointer is set where there is something. */
+	/* Indexed by port; a pointer is set if the count is not 0. */
 	struct pkt *pkts[TOPO_MAX_PORTS];
 	const struct pause_frame *pauses[TOPO_MAX_PORTS];
 	uint32_t npkts[TOPO_MAX_PORTS], npauses[TOPO_MAX_PORTS];

@@ -125,7 +125,7 @@ switch_counted(const struct sw *sw)
 /* Calls between the stages; nobody else makes them. */
 
 /*
- * From routing to transmission: a packet has its egress for this window. Calls in the order of arrivals_add().
+ * Hands a packet with its egress for this window from routing to transmission. Calls in the order of arrivals_add().
  * @param extra  a constant, as there
  */
 static inline __attribute__((always_inline)) void

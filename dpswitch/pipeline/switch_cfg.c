@@ -12,7 +12,10 @@
 #include "common/units.h"
 #include "dpswitch/queue/ingress.h"
 
-/* In this order: those of single ports, of single switches, of all. */
+/*
+ * Fields of single ports come first, then those of single switches, then those of all: where the first and the second
+ * group end.
+ */
 #define PORT_FIELDS 4
 #define SWITCH_FIELDS 5
 
@@ -163,7 +166,7 @@ const struct cfg_table switch_ecn_cfg = {
 	.nfields = ARRAY_LEN(ecn_fields),
 };
 
-/* In elements of lists. */
+/* Tables for elements of lists. */
 
 #define OVERRIDE(name, path_, doc_, list_, of, fields_, nfields_, ...)                                                     \
 	const struct cfg_table name = { .path = (path_),                                                                   \

@@ -54,7 +54,7 @@ struct volumes_predicted {
 	uint64_t bytes;
 };
 
-/* For all switches. Referenced objects must outlive them. */
+/* The measurement of volumes, for all switches. Referenced objects must outlive them. */
 struct volumes_setup {
 	const struct volumes_params *params;
 	const struct tiers *tiers;
@@ -130,7 +130,7 @@ extern const struct cfg_table switches_switch_cfg, switches_pfc_cfg, switches_ec
 	switches_watchdog_cfg;
 extern const struct cfg_table ports_switch_cfg, ports_pfc_cfg, ports_ecn_cfg, ports_wred_cfg, ports_watchdog_cfg;
 
-/* Which data classes go before those that share: bit p, class p. @return 0, or -EINVAL with err set */
+/* Reads the data classes that are served before those that share: bit p, class p. @return 0, or -EINVAL with err set */
 int switch_strict_classes(const struct switch_params *params, uint8_t *classes, struct err *err);
 /*
  * The classes in which a port serves what arrives, by the classes in which hosts send it: DSCP 8 x class.
@@ -139,7 +139,7 @@ int switch_strict_classes(const struct switch_params *params, uint8_t *classes, 
 int switch_class_map(const struct switch_params *params, uint8_t class_of[SWITCH_CLASSES], struct err *err);
 /* DWRR weights of the classes, 1 where none is given. @return 0, or -EINVAL with err set */
 int switch_weights(const struct switch_params *params, uint8_t weight_of[SWITCH_CLASSES], struct err *err);
-/* Which classes are lossless: bit p, class p. @return 0, or -EINVAL with err set */
+/* Reads the lossless classes: bit p, class p. @return 0, or -EINVAL with err set */
 int switch_lossless_classes(const struct switch_pfc_params *pfc, uint8_t *classes, struct err *err);
 
 /* @return a threshold, kmin or kmax, of a port of this rate */

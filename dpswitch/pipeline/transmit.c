@@ -628,7 +628,7 @@ walk_send_int(struct sw *sw, struct switch_port *port, const struct pkt *p, stru
 	link_send_int(egress->tx, how.parity, p, &header, egress->free_ps);
 }
 
-/* It is queued together with its header. */
+/* Queues a packet together with its header. */
 static void
 walk_queue_int(struct sw *sw, struct switch_port *port, const struct pkt *p)
 {

@@ -52,7 +52,7 @@ struct arrivals {
 
 #define ARRIVALS_LINE_BYTES 64
 
-/* From the start of the memory to the packets: a line's half, with room for a run an ingress before it. */
+/* Bytes from the start of the memory to the packets: half a line, with room for one run per ingress before it. */
 static inline size_t
 arrivals_lead_bytes(uint16_t nports)
 {
@@ -63,7 +63,7 @@ arrivals_lead_bytes(uint16_t nports)
 
 /* @param nports  of the switch. @return 0 or -ENOMEM */
 int arrivals_init(struct arrivals *arrivals, uint16_t nports);
-/* Also of one that is zero. */
+/* Also for a zeroed struct. */
 void arrivals_fini(struct arrivals *arrivals);
 /* Doubles the room for packets. Ends the program when out of memory. */
 void arrivals_widen(struct arrivals *arrivals);
@@ -189,7 +189,7 @@ struct group {
 /* @return 0 or -ENOMEM */
 int group_init(struct group *group, const struct sw *sw);
 void group_fini(struct group *group);
-/* Which ports are of the group, by the routes of the configuration: at first, and when those have changed. */
+/* Finds the group's ports by the configured routes: at first, and whenever these have changed. */
 void group_find(struct group *group, const struct switch_config *config, uint32_t node);
 
 static inline bool

@@ -95,8 +95,8 @@ _Static_assert(sizeof(struct ecn_params) == 32, "a class's is in one cache line"
 #define ECN_NEVER UINT64_MAX
 
 /*
- * With kmin equal to kmax a step, as DCTCP marks (Alizadeh et al., SIGCOMM 2010, section 3.1): marked iff more than that is
- * queued.
+ * Marks by RED's ramp between kmin and kmax; equal, they are a step, as DCTCP marks (Alizadeh et al., SIGCOMM 2010,
+ * section 3.1): marked iff more than that is queued.
  * @param queued_bytes  data left in the egress queue behind the departing packet
  * @param unit          uniform in [0, 1)
  */

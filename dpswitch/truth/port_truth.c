@@ -84,7 +84,7 @@ port_truth_fini(struct port_truth *truth)
 	*truth = (struct port_truth){ 0 };
 }
 
-/* Which of the new slots have their pairs kept. */
+/* Decides which of the new slots have their pairs kept. */
 static void
 decide_kept(struct port_truth *truth)
 {

@@ -108,7 +108,7 @@ struct truth_window {
 /* A window ends in which some packet had to wait: adds it to every pair of flows present. */
 void port_truth_count(struct port_truth *truth, const struct truth_window *window);
 
-/* From now on the peer pauses this port in some class, or in none. */
+/* The peer pauses this port in some class, or in none, from now on. */
 void port_truth_pause(struct port_truth *truth, bool paused, uint64_t now_ps);
 /* @return how long the port was paused since the run began */
 uint64_t port_truth_paused_ps(const struct port_truth *truth, uint64_t now_ps);

@@ -217,7 +217,7 @@ parse_control(struct reader *r, struct frame *f)
 	return f->control->read(contents, &f->control_fields) ? FRAME_OK : FRAME_CONTROL_FORMAT;
 }
 
-/* From a packet to the bytes of its frame. */
+/* Encodes a packet as the bytes of its frame. */
 
 static uint8_t *
 put(uint8_t *at, const void *data, size_t bytes)
@@ -515,7 +515,10 @@ transport(struct frame *f, const struct pkt *p, const struct pkt_message *messag
 	}
 }
 
-/* From the interface of a switch, to the sender of what expired; the flow's other direction expired. */
+/*
+ * Fills in an ICMP reply from a switch's interface to the sender of the expired packet, which went in the flow's other
+ * direction.
+ */
 static void
 expired(struct frame *f, const struct pkt *p, const struct flow *flow, const struct pkt_message *message)
 {

@@ -217,7 +217,7 @@ patch_frame(uint8_t *bytes, size_t size_bytes, const struct pkt *p)
 		ip[i] = (uint8_t)~ip[i];
 }
 
-/* From the 5-tuple of a frame to its flow. */
+/* Lookup of a frame's flow by its 5-tuple. */
 
 #define UDP 17
 

@@ -53,9 +53,9 @@ enum frame_class classify(const uint8_t *bytes, size_t size_bytes, struct classi
 void patch_frame(uint8_t *bytes, size_t size_bytes, const struct pkt *p);
 
 /*
- * From the 5-tuple of a frame to its flow: planned, or one of the spare slots for what hosts begin of their own accord.
- * A slot is given away again when its flow has been idle and no packet of it is left; the one idle for longest first.
- * Within a window it is only read, by all lcores; flows are added between windows, or by the only lcore.
+ * Maps the 5-tuple of a frame to its flow: planned, or one of the spare slots for unplanned flows of hosts. A slot is
+ * given to another flow when its own has been idle and no packet of it is left; the one that was idle for longest
+ * first. Within a window, all lcores only read; flows are added between windows, or by the only lcore.
  */
 
 #define LOOKUP_NONE UINT32_MAX
@@ -110,7 +110,7 @@ lookup_touch(struct lookup *lookup, uint32_t flow, uint64_t now_ps)
 
 #define MEMO_WORDS 7
 #define MEMO_BYTES (MEMO_WORDS * 8) /* Ethernet, IPv4 without options, UDP, BTH, and the AETH's syndrome */
-/* In a frame: */
+/* Offsets in a frame: */
 #define MEMO_VERSION 14
 #define MEMO_ID 18
 #define MEMO_CHECKSUM 24

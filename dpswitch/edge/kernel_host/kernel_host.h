@@ -50,7 +50,7 @@ struct edge *edge_create(const struct edge_config *config, struct err *err);
 void edge_destroy(struct edge *edge);
 /* Between windows: gives the unplanned flows of waiting frames their slots. */
 void edge_settle(struct edge *edge);
-/* For struct fabric_config. */
+/* The argument of struct fabric_config for packets' bodies. */
 struct bodies *edge_bodies(struct edge *edge);
 
 /*

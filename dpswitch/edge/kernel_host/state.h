@@ -73,7 +73,7 @@ body_take(struct body_table *table, const struct pkt *p)
 #define KERNEL_HOST_CLASSES 8
 /* Frames that wait in a NIC to enter the fabric; beyond, the host's own ring holds them. */
 #define KERNEL_HOST_STAGE 256
-/* So many frames ahead of the one that is looked at are fetched into the cache. */
+/* Distance, in frames, of the prefetch ahead of the frame that is classified. */
 #define KERNEL_HOST_AHEAD 4
 /* ARP replies and PFC frames that wait for the host's ring. */
 #define KERNEL_HOST_OWN 64
@@ -174,7 +174,7 @@ bool kernel_host_own(struct kernel_host *host, struct kernel_host_nic *nic, cons
 /* A packet toward the host ends here. */
 void kernel_host_drop(struct kernel_host *host, struct kernel_host_nic *nic, const struct pkt *p, enum rec_drop reason);
 
-/* Whose a frame is. */
+/* The result of assigning a frame to a flow. */
 enum kernel_host_place {
 	KERNEL_HOST_PLACED,  /* p.flow, p.prio */
 	KERNEL_HOST_REFUSED, /* for the given reason */
@@ -201,7 +201,7 @@ void kernel_host_send(struct kernel_host *host, struct kernel_host_nic *nic, uin
 /* pause.c */
 /* The switch pauses or resumes. */
 void kernel_host_pause(struct kernel_host *host, struct kernel_host_nic *nic, const struct pause_frame *frame);
-/* From now_ps on these classes, and no others, are paused. */
+/* Pauses these classes, and no others, from now_ps on. */
 void kernel_host_hold(struct kernel_host *host, struct kernel_host_nic *nic, uint8_t held, uint64_t now_ps);
 /* Sends PAUSE or RESUME to the switch behind the frames that have been sent. */
 void kernel_host_send_pause(struct kernel_host *host, struct kernel_host_nic *nic, uint8_t prio_mask, bool xoff,
@@ -245,7 +245,7 @@ kernel_host_rows_end(struct kernel_host_nic *nic)
 }
 /* Handlers of a NIC for a kind of control packet (common/control.h). */
 struct kernel_host_control {
-	/* One leaves this host; may set its arg. NULL: nothing to do */
+	/* A packet leaves this host; may set its arg. NULL: nothing to do */
 	void (*leaves)(struct kernel_host *host, struct kernel_host_nic *nic, struct pkt *p, uint64_t now_ps);
 	/* A frame that the NIC takes out arrives. NULL: the host gets it */
 	void (*arrived)(struct kernel_host *host, struct kernel_host_nic *nic, const struct pkt *p);
