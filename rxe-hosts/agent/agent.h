@@ -117,7 +117,7 @@ void agent_fini(struct agent *agent);
 
 /* A chain's step starts; step->start_ps is now. */
 void agent_step_started(struct agent *agent, uint32_t slot, const struct agent_step *step);
-/* Its last ACK is in. @param retransmits  packets of it that were sent again */
+/* Completes a step whose last ACK has arrived. @param retransmits  packets of it that were sent again */
 void agent_step_completed(struct agent *agent, uint32_t slot, uint32_t retransmits, uint64_t now_ps);
 /* The step will never complete: its QP is in error. */
 void agent_step_failed(struct agent *agent, uint32_t slot);

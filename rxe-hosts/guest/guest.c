@@ -77,7 +77,7 @@ ascending(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* In the new process: keeps only the caller's state that a supervisor needs. */
+/* Becomes the supervisor in the new process: keeps only the caller's state that it needs. */
 static noreturn void
 become_supervisor(const struct guest_config *config, int report)
 {
@@ -196,7 +196,7 @@ guest_stop(struct guest *guest)
 {
 	guest_ask_stop(guest);
 	guest_wait(guest, GUEST_ENDED, SUPERVISOR_STOP_MS, NULL);
-	/* It has nothing left to do. */
+	/* The supervisor has nothing left to do. */
 	kill(guest->supervisor, SIGKILL);
 	while (waitpid(guest->supervisor, NULL, 0) < 0 && errno == EINTR)
 		continue;

@@ -30,7 +30,7 @@ struct guest_kind {
 	 * err set
 	 */
 	int (*command)(const struct guest_boot *boot, struct guest_words *args, struct guest_words *env, struct err *err);
-	/* In the new process before it becomes that command; may be NULL. */
+	/* Called in the new process before it becomes that command; may be NULL. */
 	int (*enter)(const struct guest_boot *boot, struct err *err);
 };
 

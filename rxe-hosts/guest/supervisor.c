@@ -70,7 +70,7 @@ send_state(struct supervisor *supervisor, enum guest_state state)
 		supervisor->asked = true;
 }
 
-/* In the process that becomes the guest. */
+/* Makes this new process the guest: does not return. */
 static noreturn void
 become(struct supervisor *supervisor, struct guest_words *args, struct guest_words *env, pid_t parent, int alive)
 {

@@ -18,7 +18,7 @@ static void advance_rsq(struct monitor *monitor, uint32_t chain);
 
 #define FIRST_SLOTS 8
 
-/* Bytes of a bit a dependency. */
+/* Bytes of an array with one bit per dependency. */
 static size_t
 here_bytes(const struct monitor *monitor)
 {

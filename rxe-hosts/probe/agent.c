@@ -364,7 +364,7 @@ probe_agent_restart(struct probe_agent *agent, uint64_t now_ps)
 	return rc;
 }
 
-/* By which flow an RNIC probes. */
+/* Selection of the flow by which an RNIC probes. */
 
 static int
 by_tuple(const void *a, const void *b)
@@ -651,7 +651,7 @@ listed(struct probe_agent *agent, const uint8_t *body, size_t size, uint64_t now
 	agent->next_pull_ps = now_ps + agent->prober.pinglist_ps;
 }
 
-/* In the order of requests; a list may have lost or got targets meanwhile: targets are found by address. */
+/* Takes the resolved targets, in the order of requests. A list may have changed meanwhile: targets are found by address. */
 static void
 resolved(struct probe_agent *agent, const uint8_t *body, size_t size, uint64_t now_ps)
 {

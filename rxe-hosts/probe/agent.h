@@ -39,7 +39,7 @@ void probe_agent_destroy(struct probe_agent *agent);
 
 /* Opens its QPs and registers them. Once, before the first window. @return 0 or -ENOMEM */
 int probe_agent_start(struct probe_agent *agent);
-/* Its next wake-up time; TIME_NEVER. */
+/* @return the agent's next wake-up time; TIME_NEVER */
 uint64_t probe_agent_next_ps(const struct probe_agent *agent);
 /* Handles everything that is due at now_ps. */
 void probe_agent_wake(struct probe_agent *agent, uint64_t now_ps);

@@ -67,7 +67,7 @@ struct probe_completion {
 	uint8_t kind;
 };
 
-/* In order: an application handles one after the other. */
+/* A queue of completions, which an application handles one after the other. */
 struct probe_queue {
 	struct probe_completion *ring; /* [PROBE_COMPLETIONS] */
 	uint32_t head, tail;           /* counted */

@@ -162,7 +162,8 @@ ledger_overtaken(struct ledger *l)
 }
 
 /*
- * Nothing was lost before a timeout: the sender waited for an ACK that was late, as it would have without the timer.
+ * Moves the time before a timeout that lost nothing: the sender waited for a late ACK, as it would have without the
+ * timer.
  * @param frame_ps  of the message's last frame
  */
 static inline void

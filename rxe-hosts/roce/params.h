@@ -108,7 +108,7 @@ extern const struct cfg_table roce_table;
 #define ROCE_MAX_WINDOW_BYTES (UINT32_MAX / 2)
 #define ROCE_MAX_INFLIGHT 16384 /* packets unacknowledged on one QP without a window */
 
-/* The same, checked and resolved: the form that the transport reads. Immutable once a host uses it. */
+/* The parameters, checked and resolved: the form that the transport reads. Immutable once a host uses it. */
 struct roce_params {
 	uint32_t mtu_bytes;
 	uint32_t data_overhead_bytes; /* 0: that of real RoCEv2, by opcode */

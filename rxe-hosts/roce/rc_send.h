@@ -335,7 +335,7 @@ uint64_t rc_send_outstanding_bytes(const struct rc_send *s, const struct roce_pa
 
 /* The messages of a sender, for the files of this folder: which one a sequence number belongs to. */
 
-/* One was posted. */
+/* @return the slot of the message with this number, as posted */
 static inline struct rc_post *
 rc_messages_at(const struct rc_send *s, uint32_t count)
 {

@@ -43,7 +43,7 @@ done_log_fini(struct done_log *log)
 	*log = (struct done_log){ 0 };
 }
 
-/* For a row more: by halves, for there is a log a host. */
+/* Makes room for one more row. Grows by halves, for there is a log a host. */
 static void
 make_room(struct done_log *log)
 {

@@ -40,7 +40,7 @@ done_log_full(const struct done_log *log)
 	return log->count == log->cap;
 }
 
-/* It is not full. Ends the program when out of memory. */
+/* Adds a row to a log that is not full. Ends the program when out of memory. */
 void done_log_add(struct done_log *log, const struct step_done *row);
 /* @param index  below count */
 struct step_done done_log_at(const struct done_log *log, size_t index);

@@ -40,7 +40,7 @@ void step_engine_destroy(struct step_engine *engine);
  */
 void step_engine_start(struct step_engine *engine);
 
-/* Its agent of R-Pingmesh has got a reply, and is to be woken for it. */
+/* Sets the timer anew: the host's R-Pingmesh agent has got a reply, and is to be woken for it. */
 void step_engine_rearm(struct step_engine *engine);
 
 /* Requests the polling of a flow that begins here: as agent_ask(), at the next window's start. */

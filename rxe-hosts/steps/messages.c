@@ -66,7 +66,7 @@ connection_of(const struct messages *m, uint32_t flow)
 	return &m->connections[m->plan->of[flow].slot];
 }
 
-/* Those of a connection that will not be complete. */
+/* Gives up the messages of a connection that will not be complete. */
 static void
 give_up(struct messages *m, struct connection *connection)
 {
@@ -276,7 +276,7 @@ background_open(const struct background *background)
 
 /* Flows that are judged. */
 
-/* It is posted. */
+/* Notes that a judged message was posted. */
 static void
 judged_started(const struct judge *judge, const struct plan_judged *flow, uint64_t now_ps)
 {
@@ -317,7 +317,7 @@ result_of(const struct judge *judge, const struct plan_judged *flow, uint64_t st
 	};
 }
 
-/* It is complete, as its completion shows. */
+/* Notes that a judged message is complete, by its completion. */
 static void
 judged_complete(const struct judge *judge, const struct plan_judged *flow, struct device *device, uint64_t start_ps,
 		const struct wc *wc)
@@ -334,7 +334,7 @@ judged_complete(const struct judge *judge, const struct plan_judged *flow, struc
 	monitor_report(device->ops->records(device), &result, &wc->times, wc->time_ps);
 }
 
-/* Its queue pair is in error. */
+/* Notes that a judged message's queue pair is in error. */
 static void
 judged_failed(const struct judge *judge)
 {

@@ -92,10 +92,7 @@ struct messages {
 /* @return 0 or -ENOMEM */
 int messages_init(struct messages *messages, const struct plan *plan, uint32_t node);
 void messages_fini(struct messages *messages);
-/*
- * They are judged: an agent watches them.
- * @param first_slot  its first one of nconnections
- */
+/* Has an agent watch the messages: they are judged. @param first_slot  its first one of nconnections */
 void messages_watch(struct messages *messages, struct agent *agent, struct ledger_audit *audit, uint32_t first_slot);
 
 /* @return arrival time of the next one; TIME_NEVER */

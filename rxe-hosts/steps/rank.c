@@ -499,7 +499,7 @@ step_report(struct step_engine *engine, const struct step_rank *rank, const stru
 	monitor_report(engine->device->ops->records(engine->device), result, times, now_ps);
 }
 
-/* In which order a rank takes part in the collectives of its job (struct plan_collective.after). */
+/* The order in which a rank takes part in the collectives of its job (struct plan_collective.after). */
 
 static const struct step_ref nothing = { REC_NONE, REC_NONE, 0 };
 

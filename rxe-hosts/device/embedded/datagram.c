@@ -142,7 +142,7 @@ host_datagram_left(struct host *host, struct nic *nic)
 	host->client.departed(host->client.ctx, datagram);
 }
 
-/* By the QP of its flow, which reads no contents. */
+/* Receives a datagram by the QP of its flow, which reads no contents. */
 static bool
 take(struct host *host, const struct pkt *p)
 {

@@ -31,7 +31,7 @@
 #define UD_SLOTS_BYTES (64U << 20) /* of all NICs together, if each keeps more than UD_MIN_SLOTS */
 #define UD_CHUNK_SLOTS 1024        /* that are allocated at once */
 #define UD_WINDOW_SLOTS 256
-/* For ud_contents_of() while no window runs. */
+/* Window argument of ud_contents_of() while no window runs. */
 #define UD_BETWEEN_WINDOWS UINT64_MAX
 
 struct flow_slot {
@@ -233,7 +233,7 @@ bool nic_control(struct host *host, struct nic *nic, const struct pkt *p);
 void nic_pause(struct host *host, struct nic *nic, const struct pause_frame *frame);
 /* Charges the time of a QP that could have sent up to to_ps: the port was slow, or sent others' frames. */
 void nic_account(const struct nic *nic, const struct send_qp *qp, struct ledger *ledger, uint64_t to_ps);
-/* From host->now_ps on these classes, and no others, are paused. */
+/* Pauses these classes, and no others, from host->now_ps on. */
 void nic_hold(struct host *host, struct nic *nic, uint8_t held);
 /* Sends the frames that a storm, or its end, has due. */
 void nic_storm(struct host *host, struct nic *nic);
@@ -349,14 +349,14 @@ void host_fail_qp(struct host *host, struct send_qp *qp, const char *why);
 void nic_flush(struct host *host, struct nic *nic);
 /* A packet of a flow has left while one of another could have: the exact contention matrix. */
 void nic_observe_ahead(struct nic *nic, uint32_t waiting, uint32_t left);
-/* From now on the peer pauses the port in nic->paused. @param was  classes paused before */
+/* The peer pauses the port in nic->paused from now on. @param was  classes paused before */
 void nic_observe_pause(struct host *host, struct nic *nic, uint8_t was);
 /* A window begins that lies in another epoch than the previous one. */
 void nic_observe_epoch(struct host *host, uint64_t now_ps);
 const struct port_truth *embedded_truth(const struct node *node, uint16_t nic);
 
 /* poll.c: polling packets */
-/* One leaves this host, which is the victim's: it reports its own NIC port first. */
+/* A polling packet leaves this host, the victim's, which reports its own NIC port first. */
 void host_poll_leaves(struct host *host, struct nic *nic, struct pkt *p);
 void host_report_nic(struct device *dev, uint32_t flow);
 void host_poll_arrived(struct host *host, struct nic *nic, const struct pkt *p);

@@ -523,7 +523,7 @@ pause_peer(struct host *host, struct nic *nic, const struct nic_dma *dma, const 
 				       REFRESH_PS);
 }
 
-/* Nothing is wrong any more, and nothing of it is left. */
+/* Updates whether any fault slows or breaks the NIC, or its effects still last. */
 static void
 look(struct nic *nic, bool drained)
 {

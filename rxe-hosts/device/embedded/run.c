@@ -44,7 +44,7 @@ next_event(const struct host *host)
 	return best;
 }
 
-/* The same order of events for hosts with one port, most of all: it needs no search among ports. */
+/* run_events() for hosts with one port, as most have: it needs no search among ports. */
 static void
 run_events_of_one(struct host *host, uint64_t end_ps)
 {

@@ -180,7 +180,7 @@ bool verbs_path_rtt(const struct device *dev, uint32_t flow, struct path_rtt *rt
 
 /* datagram.c: UD SENDs that carry a flow and an immediate only, and control packets */
 int verbs_datagrams_init(struct verbs_host *host, struct err *err);
-/* Also of a host that has none. */
+/* Also for a host without datagrams. */
 void verbs_datagrams_fini(struct verbs_host *host);
 
 int verbs_post_datagram(struct device *dev, const struct datagram *datagram);

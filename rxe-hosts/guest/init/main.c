@@ -608,7 +608,7 @@ parse(struct command *command, const uint8_t *payload, size_t size)
 	return 0;
 }
 
-/* In the new process. */
+/* Runs the command in the new process. */
 static void __attribute__((noreturn)) execute(const struct command *command, int manage)
 {
 	sigset_t none;

@@ -179,7 +179,7 @@ update_alpha(struct dcqcn *s, const struct dcqcn_params *own, uint64_t now_ps)
 			s->alpha *= own->decay[i];
 }
 
-/* By the timer. */
+/* Increases the rate by the timer. */
 static void
 increase(struct cc *cc, struct dcqcn *s, const struct dcqcn_params *own)
 {
@@ -273,7 +273,7 @@ const struct cc_ops cc_dcqcn = {
 	.marked = marked,
 };
 
-/* With a byte counter: no other QP pays for it. */
+/* The variant with a byte counter: QPs without it do not pay for it. */
 static const struct cc_ops counting = {
 	.name = "dcqcn",
 	.table = &table,
