@@ -253,7 +253,7 @@ compare_times(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* By nearest rank. */
+/* @return the quantile by nearest rank */
 static double
 quantile(const struct samples *s, double share)
 {

@@ -220,7 +220,7 @@ probing_of(const struct ai_fabric *f, uint32_t bytes)
 	return p;
 }
 
-/* Without load, then beside a permutation of all other hosts at line rate. */
+/* Writes probes without load, then beside a permutation of all other hosts at line rate. */
 static void
 write_probes(const struct ai_fabric *f, const struct ai_row *row, uint32_t part, FILE *to)
 {
@@ -304,7 +304,7 @@ write_jct(const struct ai_fabric *f, const struct ai_row *row, uint32_t part, FI
 		row->value * COMPUTE_NS_MB, ring_bytes(f, row->value));
 }
 
-/* Without a failure first: the uplink that carries most of the ring is known then, and fails in the second run. */
+/* Runs without a failure first; the uplink that carries most of the ring then fails in the second run. */
 static bool
 next_failure(const struct ai_fabric *f, const struct ai_row *row, uint64_t *size)
 {
@@ -538,7 +538,10 @@ frames_of(const struct ai_fabric *f, const struct ai_row *row)
 	return max_u64(threshold_bytes(row) / f->frame_bytes, 1);
 }
 
-/* From just below the threshold upwards until a packet is marked, then by halves to one packet; then a long queue. */
+/*
+ * Searches from just below the threshold upwards until a packet is marked, then by halves to one packet; then takes a
+ * long queue.
+ */
 static bool
 next_threshold(const struct ai_fabric *f, const struct ai_row *row, uint64_t *size)
 {

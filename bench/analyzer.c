@@ -117,7 +117,7 @@ run_case(const struct bench_case *c, uint32_t repeats, struct bench_result *resu
 	return ret;
 }
 
-/* From the last record to the verdict, for each step, and for each report of a switch. */
+/* Time from the last record to the verdict, per step of the ranks, ns. */
 static double
 ns_a_step(const struct bench_case *c, const struct bench_result *r)
 {

@@ -149,8 +149,8 @@ int bench_state(const char *dir, const struct bench_options *options, struct err
 int bench_epochs(const char *dir, const struct bench_options *options, struct err *err);
 
 /*
- * Those that keep their runs in a folder: tests of the BMWG's drafts on AI fabrics; speed against size, and a model of it;
- * and, of rocelab bench telemetry SCENARIO|FAMILY..., what accuracy a telemetry budget buys.
+ * Benchmarks that keep their runs in a folder: tests of the BMWG's drafts on AI fabrics; speed against size, and a
+ * model of it; and, as rocelab bench telemetry SCENARIO|FAMILY..., the accuracy that a telemetry budget buys.
  */
 extern const struct study bench_ai_fabric, bench_scale, bench_tradeoff;
 
@@ -185,7 +185,7 @@ struct bench_tap {
 	uint64_t take_in_ns; /* processor time */
 };
 
-/* From an epoch's end to when its row was known, of all reported epochs. */
+/* Time from an epoch's end until the analyzer knows its row, over all reported epochs. */
 struct tap_lag {
 	double p50_us, p99_us, max_us;
 };
@@ -281,7 +281,7 @@ struct bench_lcores {
  * @return 0, or negative with err set
  */
 int bench_lcores_measure(const char *forwarder, const char *dir, int repeats, struct bench_lcores *result, struct err *err);
-/* In words, and whether this machine was too busy for the figures to mean anything. */
+/* Prints the result in words, and whether this machine was too busy for the figures to mean anything. */
 void bench_lcores_print(const struct bench_lcores *result);
 json_t *bench_lcores_json(const struct bench_lcores *result);
 

@@ -25,7 +25,7 @@ int fabric_program_probe(struct fabric_program *program, const char *dir, struct
 
 struct fabric_case {
 	const char *name;
-	/* Its scenario. @param percent  of its full size, 1 to 100: the bytes of every message */
+	/* Writes the case's scenario. @param percent  of its full size, 1 to 100: the bytes of every message */
 	void (*write)(FILE *to, int percent);
 	bool telemetry;
 	const char *lcores;

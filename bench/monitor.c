@@ -156,8 +156,8 @@ begin_step(struct host *host)
 }
 
 /*
- * Its last ACK has arrived, and the next one's dependencies are done; hosts that wait for it receive the remaining
- * bytes, as this host does.
+ * Ends a step: its last ACK has arrived, and the next one's dependencies are done; hosts that wait for it receive the
+ * remaining bytes, as this host does.
  */
 static void
 end_step(struct host *host, uint32_t step)
@@ -211,7 +211,7 @@ time_steps(struct host *host, double *bytes)
 	return ns;
 }
 
-/* In a step in progress, below the threshold. */
+/* Times samples below the threshold, in a step in progress. */
 static double
 time_samples(struct host *host)
 {

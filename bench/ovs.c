@@ -62,7 +62,7 @@ set_count(long count)
 	return ret;
 }
 
-/* In another process, which outlives the signals that end this one. */
+/* Waits in another process, which outlives the signals that end this one, and restores the number of pages. */
 static void
 keep(int alive, long before)
 {

@@ -95,7 +95,7 @@ forward(const struct bench *bench, const char *kind, double *ns)
 	return *ns > 0 && *ns < 1e9 ? 0 : err_set(bench->err, -EIO, "no frame returned over %s", kind);
 }
 
-/* In a network of this process's own, where its children are, too. @return 0 or negative with err set */
+/* Makes the pairs of veth in a network namespace of this process and its children. @return 0 or negative with err set */
 static int
 make_veths(const struct bench *bench)
 {

@@ -491,7 +491,7 @@ send_all(const struct stages *s, int fd, size_t portion_bytes)
 	return sent_bytes;
 }
 
-/* By one thread to another, in the wall clock's time. The repeat in which the most arrived stays. */
+/* Measures a socket from one thread to another, in wall time; keeps the repeat in which the most arrived. */
 static int
 measure_socket(struct stages *s, size_t which)
 {

@@ -40,7 +40,7 @@ static const char *const row_names[ROWS] = {
 	"of it, FlowPulse's counters in the data plane",
 };
 
-/* By row and number of ports. */
+/* Sizes by row and number of ports. */
 struct state {
 	size_t port_bytes[ROWS][NCOUNTS], flow_bytes[ROWS]; /* flow: of FlowPulse a sender */
 	uint32_t epochs, slots;

@@ -91,7 +91,7 @@ take_portion(struct bench_tap *tap, int fd)
 	return got;
 }
 
-/* To the evidence, and then the time is noted. */
+/* Feeds a portion to the evidence, and notes the time. */
 static int
 feed_portion(struct bench_tap *tap, struct stream *stream, size_t size_bytes, struct err *err)
 {

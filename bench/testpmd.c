@@ -154,7 +154,7 @@ wait_for(pid_t pid, uint64_t deadline_ns, struct rusage *usage)
 	return got == pid && !killed && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* Its input and output are there. */
+/* Runs a started testpmd, whose input and output are open, for a length of time, and waits for its end. */
 static int
 follow(pid_t pid, const struct testpmd_ports *ports, const int ends[2], uint64_t length_ns, uint64_t end_ns,
        struct testpmd_run *run)
