@@ -222,7 +222,7 @@ analyze_in(struct diagnose_options *diagnose, const struct run_dir *dir, struct 
 	return ret;
 }
 
-/* To another folder. @return as analyze() */
+/* Analyzes to another folder than the run's. @return as analyze() */
 static int
 analyze_apart(struct diagnose_options *diagnose, struct err *err)
 {

@@ -300,7 +300,7 @@ check_parts(const struct run_options *run, const struct systems_plan *plan)
 	return -EINVAL;
 }
 
-/* In a folder that is locked. @return exit code */
+/* Runs in a folder that is locked. @return exit code */
 static int
 run_in(const struct run_dir *dir, struct run_options *run, struct systems_plan *plan)
 {

@@ -56,7 +56,7 @@ start_analyzer(struct analyzer *analyzer, struct child_args *args, struct err *e
 		return ret;
 	if (snprintf(plugin, sizeof(plugin), "%s/" RUN_PLUGIN, analyzer->dir) >= (int)sizeof(plugin))
 		return err_set(err, -ENAMETOOLONG, "%s: too long a path", analyzer->dir);
-	/* Its end is not for the programs that are started later. */
+	/* The analyzer alone inherits the writing end. */
 	if (pipe2(pipes, O_CLOEXEC) < 0)
 		return err_set(err, -errno, "no pipe for the analyzer: %s", strerror(errno));
 	fcntl(pipes[1], F_SETFD, 0);
@@ -200,7 +200,7 @@ struct launch_partitions {
 	int refused; /* the first of theirs that is of no run */
 };
 
-/* One that is to end and does nothing for this long is stopped, or stuck. */
+/* A partition that is to end and does nothing for this long is stopped, or stuck. */
 #define PARTITION_IDLE_NS 5000000000ULL
 
 /* Names everything. Nothing is started. @return 0, or negative errno with err set */
@@ -348,7 +348,7 @@ launch_partitions_wait(struct launch_partitions *partitions)
 	return partitions->status;
 }
 
-/* In a signal's handler: requests their end. */
+/* Asks the partitions to end. For a signal's handler. */
 static void
 launch_partitions_ask(const struct launch_partitions *partitions)
 {
@@ -426,7 +426,7 @@ ask_program(pid_t fabric)
 		interrupt_pass_on(fabric);
 }
 
-/* For how long the fabric has been idle: of a job, its first process. */
+/* Wall time for which the fabric has been idle; of an MPI job, its first process. */
 static uint64_t
 fabric_idle_ns(struct child_watch *watch)
 {
@@ -603,7 +603,7 @@ launch_run(const struct launch *launch, struct launch_status *status, struct err
 	return run_programs(launch, socket, status, err);
 }
 
-/* In a signal's handler. */
+/* Asks the fabric to end. For a signal's handler. */
 static void
 ask_fabric(void)
 {

@@ -51,8 +51,8 @@ struct launch_status {
 int launch_run(const struct launch *launch, struct launch_status *status, struct err *err);
 
 /*
- * From now on the first interrupt ends the running fabric, and the verdict on the records so far follows; a later one
- * kills both programs, so that launch_run() returns at once.
+ * Handles interrupts from now on: the first ends the running fabric, and the verdict on the records so far follows; a
+ * later one kills both programs, so that launch_run() returns at once.
  */
 void launch_catch_interrupts(void);
 bool launch_abandoned(void);

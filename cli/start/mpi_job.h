@@ -35,7 +35,7 @@ pid_t mpi_job_start(struct mpi_job *job, uint32_t processes, const char *dir, co
 		    struct err *err);
 /* Forwards what its processes print on stderr, and keeps what mpirun prints. A few times a second. */
 void mpi_job_tend(struct mpi_job *job);
-/* In a signal's handler: asks all processes to end in good order. */
+/* Asks all processes to end in good order. For a signal's handler. */
 void mpi_job_interrupt(pid_t pid);
 /* @return the first process, 0: it has not begun */
 pid_t mpi_job_first(const struct mpi_job *job);

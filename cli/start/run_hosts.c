@@ -319,7 +319,10 @@ manage_path(const struct run_hosts *hosts, const struct run_host *host, char *bu
 	return buf;
 }
 
-/* For the fabric, which measures how long the host's processes wait for a processor. It goes with the folder. */
+/*
+ * Writes a process's number for the fabric, which measures how long the host's processes wait for a processor. The file
+ * is removed with the folder.
+ */
 static void
 write_pid(const struct run_hosts *hosts, const struct run_host *host, int32_t pid)
 {

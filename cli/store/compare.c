@@ -19,7 +19,7 @@
 
 /* r0 is the first run, r1 the other. */
 
-/* By generator: the mean of those that ended, and how many did not. */
+/* Flow completion times by generator: the mean of those that ended, and how many did not. */
 #define FLOWS(run)                                                                                                         \
 	"SELECT generator, avg(fct_ns) FILTER (WHERE end_ns IS NOT NULL) AS mean_ns, sum(end_ns IS NULL) AS open "         \
 	"FROM " run ".flows GROUP BY generator"

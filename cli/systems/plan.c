@@ -44,7 +44,7 @@ leave_place_out(struct err *why)
 		memmove(why->text, rest + 2, strlen(rest + 2) + 1);
 }
 
-/* For each system alone: the reason why it cannot run here. */
+/* Loads the scenario for each system alone, and keeps the reason why it cannot run here, if there is one. */
 static void
 try_systems(struct systems_plan *plan)
 {
@@ -158,7 +158,7 @@ add_programs(struct systems_plan *plan, struct err *err)
 	return ret;
 }
 
-/* Those of the list, then others. */
+/* Lists the programs of the scenario's list, then others. */
 static void
 list_programs(struct systems_plan *plan, const struct cfg_strings *list, const struct systems_programs *others)
 {

@@ -353,7 +353,7 @@ systems_run_json(const struct systems_plan *plan, size_t index, const char *fold
 	return to;
 }
 
-/* From truth.json of the base run; null where there is none. For readers: no diagnoser sees it. */
+/* @return the injected faults from truth.json of the base run; null without one. For readers: no diagnoser sees it. */
 static json_t *
 systems_truth_json(const struct systems_plan *plan)
 {
@@ -418,7 +418,7 @@ overhead(const json_t *verdict, const char *key)
 	return json_integer_value(json_object_get(json_object_get(verdict, "overhead"), key));
 }
 
-/* Its load on the network: polling packets and notifications, or probes. */
+/* @return a system's load on the network: polling packets and notifications, or probes */
 static json_t *
 own_packets(const struct system_row *row, const json_t *verdict)
 {
@@ -441,7 +441,7 @@ own_packets(const struct system_row *row, const json_t *verdict)
 			 overhead(verdict, "polling_bytes") + overhead(verdict, "notification_bytes"));
 }
 
-/* Its claim about the network, where it has one. */
+/* Adds a system's claim about the network, if it makes one. */
 static void
 add_word(const struct system_row *row, const json_t *verdict, json_t *to)
 {
@@ -581,7 +581,7 @@ count(const json_t *of, const char *key, char *buf)
 	return buf;
 }
 
-/* Its load on the network. */
+/* Prints a system's load on the network. */
 static const char *
 own_packets_text(const json_t *system, char *buf)
 {

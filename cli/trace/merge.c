@@ -74,7 +74,7 @@ take_path(struct merge *m, const json_t *path, struct traced *traced)
 	return 0;
 }
 
-/* Its end, by the file; but a path that ends in the topology ends there. */
+/* Takes the end of a path from the file; but a path that ends in the topology ends there. */
 static int
 take_end(struct merge *m, const json_t *flow, struct traced *traced)
 {

@@ -50,5 +50,5 @@ json_t *trace_json(const struct trace_view *view);
 int trace_merge(const struct topo *topo, const char *const *files, size_t count, struct tracer_result *result,
 		struct err *err);
 
-/* With --advise, which is not among the arguments any more. @return an exit code */
+/* Runs --advise, which is no longer among the arguments. @return an exit code */
 int trace_advise(int argc, char **argv);
