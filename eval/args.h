@@ -23,7 +23,7 @@ uint32_t eval_args_jobs(void);
  */
 uint32_t eval_args_seeds(const struct argp_state *state, char *text, uint64_t *seeds, uint32_t most);
 
-/* The same, but of --seeds N: N are the seeds 1 to N. */
+/* eval_args_seeds() for --seeds N, where N means the seeds 1 to N. */
 uint32_t eval_args_seed_count(const struct argp_state *state, char *text, uint64_t *seeds, uint32_t most);
 
 /* Keys of --shard and --merge; a program without other arguments takes further folders of --merge as arguments. */

@@ -69,7 +69,7 @@ struct case_source {
 };
 #define SHAPE_MAX_SENDS 64
 
-/* Which rank sends to which, whatever the step. */
+/* Pairs of ranks that send to each other, over all steps. */
 struct shape_sends {
 	struct {
 		uint32_t from, to, step; /* step: the first of those in which it does */

@@ -65,7 +65,7 @@ go_on(struct eval_case *c, uint32_t node, uint32_t dst, struct route_path *path)
 	}
 }
 
-/* From the circle's first-th switch some hops along it, then to dst. */
+/* Makes a path from the circle's first-th switch some hops along it, then to dst. */
 static void
 go_round(struct eval_case *c, const struct circle *circle, uint32_t first, uint32_t hops, uint32_t dst,
 	 struct route_path *path)

@@ -10,11 +10,11 @@
 struct anomaly_kind {
 	const char *name;
 	bool in_hosts; /* the network has no part in it */
-	/* In the fabric's truth, did it affect the collective? If not the case is wrong by construction. */
+	/* Did the anomaly affect the collective, by the fabric's truth? If not the case is wrong by construction. */
 	bool (*affects)(const struct truth *truth, const json_t *anomaly);
-	/* Is it among the findings? @param why  set to the missing claim, if not */
+	/* Is the anomaly among the findings? @param why  set to the missing claim, if not */
 	bool (*found)(const struct truth *truth, const json_t *anomaly, const json_t *findings, struct err *why);
-	/* Is this finding, of no queue, due to it? NULL: it has none such */
+	/* Is this finding, of no queue, due to the anomaly? NULL: it has no such findings */
 	bool (*confirms)(const json_t *anomaly, const json_t *finding);
 };
 

@@ -70,7 +70,10 @@ settle_routes(struct eval_case *c)
 	}
 }
 
-/* In the order of edge switches a ring has at most one flow by each uplink; in another its flows share uplinks. */
+/*
+ * Shuffles the ranks. In the order of edge switches a ring has at most one flow by each uplink; in another order its
+ * flows share uplinks.
+ */
 static void
 shuffle(struct eval_case *c)
 {

@@ -8,10 +8,9 @@
 #define PLACE_TRIES 20000
 
 /*
- * Which hosts are ranks. Edge switches are those that have hosts; where not all are needed, those that are lie evenly among
- * them. Ranks are in the order of switches, and where the collective would collide with itself, a seed of the run is looked
- * for with which it does not; if routes are not to be picked (CASE_PICKS_ROUTES) the order is random, and the seed the
- * first.
+ * Placement of ranks. Edge switches are those with hosts; if not all are needed, the rest lie evenly among them. Ranks
+ * are in the order of switches, and if the collective would collide with itself, a seed of the run is searched with
+ * which it does not; if routes are not to be picked (CASE_PICKS_ROUTES) the order is random, and the seed the first.
  */
 /* One under an edge switch, and hosts without a job beside each. */
 void place_apart(struct eval_case *c);

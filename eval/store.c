@@ -285,7 +285,7 @@ case_file_set_aside(const char *path)
 {
 	struct aside aside = aside_of(path);
 
-	/* One that is there is of a command that ended before its check: the results are of that one. */
+	/* An existing file is left by a command that ended before its check: the results are that command's. */
 	if (access(aside.path, F_OK) != 0)
 		rename(path, aside.path);
 	return case_file_digest(aside.path);

@@ -42,7 +42,7 @@ struct study {
 	/* Prints the output that needs no run. @return whether that is all. NULL: there is nothing of the kind */
 	bool (*print)(const void *options);
 	/*
-	 * In the locked folder; shards are merged there already. A part of the runs needs no tables.
+	 * Called in the locked folder; shards are already merged there. A part of the runs needs no tables.
 	 * @return 0, how many runs failed, or negative errno with err set
 	 */
 	int (*run)(void *options, struct err *err);

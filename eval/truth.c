@@ -185,7 +185,7 @@ span_of(const json_t *entry)
 	return (struct span){ number(entry, "first_ns"), number(entry, "last_ns") };
 }
 
-/* From when until when flows shared a queue at a port. */
+/* @return the time from the first to the last moment in which flows shared a queue at a port */
 static struct span
 contention_span(const struct truth *truth, const char *port)
 {

@@ -33,7 +33,7 @@ compare_rnic_down(struct odd_case *c, struct err *err)
 	return 0;
 }
 
-/* Its link is down for 2 to 9 ms of every 20 to 100. */
+/* The link of an RNIC is down for 2 to 9 ms of every 20 to 100. */
 static int
 compare_rnic_flap(struct odd_case *c, struct err *err)
 {
@@ -46,7 +46,7 @@ compare_rnic_flap(struct odd_case *c, struct err *err)
 	return 0;
 }
 
-/* Its link damages or loses frames in one direction. */
+/* The link of an RNIC damages or loses frames in one direction. */
 static int
 compare_rnic_loss(struct odd_case *c, struct err *err)
 {
@@ -61,7 +61,7 @@ compare_rnic_loss(struct odd_case *c, struct err *err)
 	return 0;
 }
 
-/* Its routes, or its address, were removed. */
+/* The routes, or the address, of an RNIC were removed. */
 static int
 compare_rnic_setup(struct odd_case *c, struct err *err)
 {
@@ -124,7 +124,7 @@ compare_host_down(struct odd_case *c, struct err *err)
 	return 0;
 }
 
-/* From the job's first step on. */
+/* A host is slow from the job's first step on. */
 static int
 compare_slow_host(struct odd_case *c, struct err *err)
 {
@@ -138,8 +138,8 @@ compare_slow_host(struct odd_case *c, struct err *err)
 }
 
 /*
- * Its CPU has no time: the second step of every iteration begins 0.5 to 10 ms later, and where there are agents (the
- * row's key probed) completions of its own wait as long.
+ * A host's CPU has no time: the second step of every iteration begins 0.5 to 10 ms later, and with agents (the row's
+ * key probed) its own completions wait as long.
  */
 static int
 compare_starved(struct odd_case *c, struct err *err)
@@ -385,7 +385,7 @@ converge(struct odd_case *c, uint32_t port, struct err *err)
 	return ret;
 }
 
-/* To a rank's host. */
+/* Converges flows on a rank's host. */
 static int
 compare_incast(struct odd_case *c, struct err *err)
 {
@@ -398,7 +398,7 @@ compare_incast(struct odd_case *c, struct err *err)
 	return converge(c, path.ports[path.hops - 1], err);
 }
 
-/* To a host without a rank beside one with: no data of the job goes by that port, and pauses lead to it. */
+/* Converges flows on a host without a rank beside one with: no data of the job takes that port, and pauses lead to it. */
 static int
 compare_backpressure(struct odd_case *c, struct err *err)
 {
@@ -434,7 +434,7 @@ compare_imbalance(struct odd_case *c, struct err *err)
 	return 0;
 }
 
-/* It is in the fabric's hash. */
+/* Polarisation is a property of the fabric's hash. */
 static int
 compare_polarisation(struct odd_case *c, struct err *err)
 {
@@ -500,7 +500,7 @@ compare_loop(struct odd_case *c, struct err *err)
 #define LEAD_NS 300000       /* streams run for this long before the pause, */
 #define BEHIND_NS 20000000.0 /* and behind it for as long as all their buffers take to fill */
 
-/* In the order that packets take: a leaf or edge, one above, another leaf or edge below both, another above. */
+/* A circle in the order that packets take: a leaf or edge, one above, another leaf or edge below both, another above. */
 struct circle {
 	uint32_t nodes[CIRCLE], ports[CIRCLE]; /* ports: from each to the next */
 };
@@ -582,7 +582,10 @@ bystander(struct odd_case *c, const struct circle *circle, uint32_t at)
 	return TOPO_NONE;
 }
 
-/* From a node on as any packet for a host might. @return the ports of the whole path as a scenario lists them */
+/*
+ * Continues a path from a node as any packet for a host might.
+ * @return the ports of the whole path as a scenario lists them
+ */
 static void
 go_on(struct odd_case *c, uint32_t node, uint32_t dst, struct route_path *path)
 {
@@ -609,7 +612,7 @@ add_path(struct odd_case *c, uint32_t src, uint32_t dst, const struct route_path
 	odd_more(c, ODD_PATHS, " ]; }");
 }
 
-/* From the circle's first-th switch a number of hops along it, and on to a host. */
+/* Makes a path from the circle's first-th switch a number of hops along it, and on to a host. */
 static void
 go_round(struct odd_case *c, const struct circle *circle, uint32_t first, uint32_t hops, uint32_t dst,
 	 struct route_path *path)
@@ -741,7 +744,7 @@ compare_deadlock_elsewhere(struct odd_case *c, struct err *err)
 	{                                                                                                                  \
 		type, COMPARE_RIGHT, COMPARE_PARTLY, COMPARE_PARTLY                                                        \
 	}
-/* It has no one place: a port on the path of the flows that make it is right, too. */
+/* The fault has no single place: a port on the path of the flows that cause it is right, too. */
 #define SPREADS(type)                                                                                                      \
 	{                                                                                                                  \
 		type, COMPARE_RIGHT, COMPARE_RIGHT, COMPARE_PARTLY                                                         \

@@ -43,7 +43,10 @@ rounds(const json_t *verdict)
 	return bytes;
 }
 
-/* Its cost to networks: its records on the analyzer's socket, its packets, its requests over the management network. */
+/*
+ * A system's bytes on networks: its records on the analyzer's socket, its packets, its requests over the management
+ * network.
+ */
 static double
 compare_bytes(const struct compare_system *system, const json_t *verdict)
 {
@@ -136,7 +139,7 @@ compare_add_program(const char *path, struct err *err)
 			return err_set(err, -EINVAL, "%s and %s have the same name, %s", compare_program(i)->program, path,
 				       account.name);
 	snprintf(programs[number].name, sizeof(programs[number].name), "%s", account.name);
-	/* It reads all that crosses the socket. */
+	/* A plugin reads all bytes on the socket. */
 	programs[number].row = (struct system_row){ .name = programs[number].name,
 						    .title = programs[number].name,
 						    .diagnoser = programs[number].name,
@@ -323,7 +326,7 @@ facts_fini(struct facts *facts)
 	scenario_destroy(facts->scenario);
 }
 
-/* Has to be found: a fault that costs less than half a percent or a round trip may be reported and need not be. */
+/* Must a fault be found? One that costs less than half a percent or a round trip may be reported, but need not be. */
 static bool
 has_cost(const struct facts *facts, double base_ns, double regained_ns)
 {

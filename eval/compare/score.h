@@ -66,10 +66,10 @@ int compare_add_program(const char *path, struct err *err);
 /* @return the program of a number, from 0 on; NULL: there is no such number */
 const struct compare_system *compare_program(uint32_t number);
 
-/* Its row in scenario/systems.c. */
+/* @return the system's row in scenario/systems.c */
 const struct system_row *compare_row_of(const struct compare_system *system);
 
-/* Is a type of finding one of its? */
+/* Does the system report this type of finding? */
 bool compare_is_its(const struct compare_system *system, const char *type);
 /* Can the system see the fault of a case, by its inputs? Not by its findings. */
 bool compare_sees(const struct compare_system *system, const struct compare_cell *cell);
@@ -109,7 +109,7 @@ bool compare_has_run(const struct compare_cell *cell, const struct compare_run *
  * not made again.
  */
 
-/* In DIR: what the cases there are of. Results of another corpus, seed or program are not used. */
+/* File in DIR that identifies its cases. Results of another corpus, seed or program are not used. */
 #define COMPARE_CORPUS "corpus.json"
 
 struct compare_study {
@@ -190,7 +190,7 @@ struct compare_cells compare_cells(const struct compare_study *study, uint32_t f
 
 /* Tables for people. @return 0 or -ENOMEM with err */
 int compare_print(const struct compare_study *study, FILE *to, struct err *err);
-/* The same sums as JSON, with a row a case. The same cases give the same bytes. @return NULL: out of memory */
+/* The sums of the tables as JSON, with a row a case. The same cases give the same bytes. @return NULL: out of memory */
 json_t *compare_json(const struct compare_study *study);
 /* CPU time of analyses, which is not the same twice. @return NULL: out of memory */
 json_t *compare_cpu_json(const struct compare_study *study);

@@ -22,7 +22,7 @@
 
 /* The origin of the cases in a folder. */
 
-/* By name the digest of its file: another version's findings are not this one's. @return NULL: out of memory */
+/* Digests of programs' files by name: another version's findings are not this one's. @return NULL: out of memory */
 static json_t *
 programs_json(void)
 {
@@ -113,7 +113,7 @@ compare_folder_check(const struct compare_study *study, const char *root, struct
 	return ret;
 }
 
-/* The same, and records it in a folder without a record. @return 0 or negative errno with err */
+/* Checks the same, and records it in a folder without a record. @return 0 or negative errno with err */
 static int
 compare_folder_begin(const struct compare_study *study, const char *root, struct err *err)
 {

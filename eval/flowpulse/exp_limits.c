@@ -71,7 +71,7 @@ missing_tail(const struct limit_fabric *fabric, double packets, double mean)
 	return tail_normal(over / sqrt(fabric->variance));
 }
 
-/* With a fault, a binomial number is dropped besides, and arrives again by all ports. */
+/* Tail probability with a fault: a binomial number of packets is dropped as well, and arrives again by all ports. */
 static double
 faulty_tail(const struct limit_fabric *fabric, double packets, double drop)
 {

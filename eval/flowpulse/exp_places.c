@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which place do leaves name? The paper's Fig. 4: which link do leaves name, by each detector? With one sender a leaf
- * it is unknown which of the two links of the path lost packets, and the pair is right; with two senders only the
- * link is. Runs have the threshold for a detector; the results of the other detectors follow from the counts.
+ * The place of a fault, as in the paper's Fig. 4: which link do leaves name, by each detector? With one sender a leaf
+ * it is unknown which of the two links of the path lost packets, and the pair is right; with two senders only the link
+ * is. Runs use the threshold as detector; the results of the other detectors follow from the counts.
  */
 #include "eval/flowpulse/study.h"
 

@@ -464,7 +464,7 @@ find_run(struct fp_study *study, const char *name)
 	return NULL;
 }
 
-/* Its folder and scenario, and its counts, if they are there from before. */
+/* Makes a run's folder and scenario, and reads its counts, if an earlier command left them. */
 static int
 begin_run(struct fp_study *study, struct fp_run *run, struct err *err)
 {

@@ -124,7 +124,7 @@ void fp_spec_point(const struct fp_spec *spec, char point[FP_NAME]);
 /* @return packets a path and iteration, as they will be */
 double fp_spec_packets(const struct fp_spec *spec);
 
-/* Its links that drop, as faults of a grid's rows. @param faults  [FP_MAX_FAULTS] */
+/* The links of a spec that drop, as faults of a grid's rows. @param faults  [FP_MAX_FAULTS] */
 struct fp_fault;
 uint32_t fp_spec_faults(const struct fp_spec *spec, struct fp_fault *faults);
 

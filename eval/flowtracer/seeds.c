@@ -99,7 +99,7 @@ nic_of(const struct topo *topo, uint32_t node, uint16_t index)
 	return topo->nodes[node].bonded ? 0 : index;
 }
 
-/* Its ends are those of its path. */
+/* Reads a flow; its ends are those of its path. */
 static int
 read_flow(struct reading *r, const json_t *json, bool verdict)
 {

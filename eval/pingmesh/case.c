@@ -254,7 +254,7 @@ add_problem(struct pm_case *c, enum pm_class class, struct err *err)
 	return 0;
 }
 
-/* For longer it would be a host that is down. */
+/* The outage is short: for longer it would be a host that is down. */
 static void
 restart_agent(struct pm_case *c)
 {

@@ -70,7 +70,7 @@ void pm_study_fini(struct pm_study *study);
 
 /* Tables: by kind of problem, by verdict, CPUs; and the missed or wrong ones, case by case. */
 void pm_print(const struct pm_study *study, FILE *to);
-/* The same sums as JSON, with a row a case. @return NULL: no memory */
+/* The sums of the tables as JSON, with a row a case. @return NULL: no memory */
 json_t *pm_json(const struct pm_study *study);
 
 /*

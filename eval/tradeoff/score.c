@@ -157,7 +157,7 @@ grade(const struct causes *causes, const struct suspects *suspects, const bool *
 	result->values[TRADEOFF_RECALL] = causes->ncostly != 0 ? (double)found / causes->ncostly : NAN;
 }
 
-/* By what running without each suspect regains. */
+/* Scores the claims by the time that a rerun without each suspect regains. */
 static int
 score_by_reruns(const struct tradeoff *study, const struct tradeoff_case *c, const struct tradeoff_policy *policy,
 		const json_t *verdict, struct causes *causes, struct tradeoff_result *result, struct err *err)
@@ -185,7 +185,7 @@ score_by_reruns(const struct tradeoff *study, const struct tradeoff_case *c, con
 	return 0;
 }
 
-/* By the family's judge. What is there is to be named; what it cost is not known. */
+/* Scores the claims by the family's judge: existing anomalies are to be named, their cost is not known. */
 static int
 score_by_judge(const struct tradeoff_case *c, const char *folder, const char *diagnoser, struct causes *causes,
 	       struct tradeoff_result *result, struct err *err)
