@@ -107,14 +107,14 @@ static const struct argp_option option_table[] = {
 	  "others the best",
 	  0 },
 	{ "against", 'a', "PROGRAM|FILE", 0,
-	  "Of the fabric: compare with another rocelab by alternating pairs of runs, or with a file of --json, in mac-swap "
+	  "fabric: compare with another rocelab by alternating pairs of runs, or with a file of --json, in mac-swap "
 	  "hops of the same run since machines differ. Exit 1 if a case is slower than 0.95 by more than the noise, which "
 	  "pairs of this program with itself show",
 	  0 },
-	{ "size", 's', "PERCENT", 0, "Of the fabric: bytes of every message, of the full size (default 100)", 0 },
-	{ "case", 'c', "NAME", 0, "Of the fabric: only cases with NAME as a part of their name (\"ring\", \"K=8\")", 0 },
-	{ "k", 'k', "K", 0, "Of the stages: a fat-tree of K (default 4)", 0 },
-	{ "rate", 'r', "GBPS", 0, "Of the stages: the rate of its links (default 100)", 0 },
+	{ "size", 's', "PERCENT", 0, "fabric: scale every message to PERCENT of its full size (default 100)", 0 },
+	{ "case", 'c', "NAME", 0, "fabric: run only cases with NAME as a part of their name (\"ring\", \"K=8\")", 0 },
+	{ "k", 'k', "K", 0, "stages: use a fat-tree of K (default 4)", 0 },
+	{ "rate", 'r', "GBPS", 0, "stages: rate of its links (default 100)", 0 },
 	{ "json", 'j', NULL, 0, "Print JSON", 0 },
 	{ 0 },
 };

@@ -445,7 +445,7 @@ run_all(void *options, struct err *err)
 
 static const struct argp_option option_table[] = {
 	{ "hosts", 'n', "N,...", 0, "Numbers of hosts (default 16,128,1024,8192,16384)", 0 },
-	{ "pattern", 'p', "NAME,...", 0, "Of ring, alltoall and permutation (default: all)", 0 },
+	{ "pattern", 'p', "NAME,...", 0, "Patterns: ring, alltoall, permutation (default: all)", 0 },
 	{ "rate", 'r', "GBPS,...", 0, "Rates of links (default 100,400)", 0 },
 	{ "lcores", 'l', "N,...", 0, "Numbers of lcores (default 1,2)", 0 },
 	{ "processes", 'P', "N,...", 0, "Numbers of processes over MPI (default 1,2,4)", 0 },

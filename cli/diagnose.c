@@ -31,7 +31,7 @@ struct diagnose_options {
 };
 
 static const struct argp_option options[] = {
-	{ "out", 'o', "DIR", 0, "Where the reports go (default: into the run's directory)", 0 },
+	{ "out", 'o', "DIR", 0, "Write the reports to DIR (default: the run's directory)", 0 },
 	{ "diagnoser", 'd', "PROGRAM", 0,
 	  "Run a plugin diagnoser, which reads the same records and reports its findings (docs/bring-your-own.md), in "
 	  "place of those of the run; may be repeated",

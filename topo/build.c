@@ -233,7 +233,7 @@ struct kind {
 };
 
 static const struct cfg_field kind_fields[] = {
-	CFG_FIELD("kind", CFG_STRING, offsetof(struct kind, kind), .def = "", .doc = "What makes the topology."),
+	CFG_FIELD("kind", CFG_STRING, offsetof(struct kind, kind), .def = "", .doc = "Kind of topology."),
 };
 
 static const struct cfg_table kind_table = {

@@ -28,9 +28,9 @@ static const struct cfg_field fields[] = {
 		  .doc = "Egress ports \"switch:port\" in order, from the sender's switch to the receiver's; none: ECMP. A "
 			 "bonded sender's own port may stand before them: the QP's member of the bond"),
 	CFG_FIELD("ack", CFG_STRINGS, offsetof(S, ack), .def = "",
-		  .doc = "The same for ACKs, from the receiver's switch to the sender's; none: ECMP"),
+		  .doc = "Egress ports for ACKs, from the receiver's switch to the sender's; none: ECMP"),
 	CFG_FIELD("rehash", CFG_BOOL, offsetof(S, rehash), .def = "false",
-		  .doc = "Where links that are down leave a switch fewer ports of equal cost, it chooses among those "
+		  .doc = "If links that are down leave a switch fewer ports of equal cost, it chooses among those "
 			 "left, as its ECMP does for flows that are not pinned"),
 	CFG_FIELD("detour", CFG_STRINGS, offsetof(S, detour), .def = "",
 		  .doc = "With `rehash`, ports \"switch:port\" that data then takes, the first of a switch's that is left; "

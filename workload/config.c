@@ -458,7 +458,7 @@ static const struct cfg_field job_fields[] = {
 		  .doc = "false: it keeps its number, hosts and ports, but does not start; the rest runs as if it were "
 			 "absent."),
 	CFG_FIELD("measured", CFG_BOOL, AT(measured), .def = "false",
-		  .doc = "As measured of all its collectives, and of its pipeline's messages."),
+		  .doc = "Sets measured for all its collectives, and for its pipeline's messages."),
 };
 #undef AT
 

@@ -39,7 +39,7 @@ static const struct argp_option options[] = {
 	{ "at", 'a', "TIME", 0, "Show counters at this time of the run, by their series: \"1.5ms\"", 0 },
 	{ "history", 'H', NULL, 0, "pfc counters: the same as pfc history", 0 },
 	{ "live", 'l', NULL, 0, "Ask a run that goes on for its counters as they are now", 0 },
-	{ "every", 'e', "TIME", 0, "The same again and again, as \"1s\", until the run ends", 0 },
+	{ "every", 'e', "TIME", 0, "Repeat at this interval, as \"1s\", until the run ends", 0 },
 	{ "limit", 'n', "N", 0, "Print at most N rows of a table (default 1000; 0: all)", 0 },
 	{ "json", 'j', NULL, 0, "Print JSON", 0 },
 	{ "csv", 'c', NULL, 0, "Print CSV", 0 },

@@ -24,7 +24,7 @@ struct options {
 
 static const struct argp_option option_table[] = {
 	{ "set", SCENARIO_ARGS_SET, "PATH=VALUE", 0, "Override a key of the scenario", 0 },
-	{ "out", 'o', "DIR", 0, "Where frames.pcap and forward.json go (default .)", 0 },
+	{ "out", 'o', "DIR", 0, "Write frames.pcap and forward.json to DIR (default .)", 0 },
 	{ "frame-bytes", 'f', "N", 0, "Size of the frames without FCS (default 60)", 0 },
 	{ "seconds", 't', "S", 0, "How long, behind 0.3 s that are not counted (default 1)", 0 },
 	{ "round", 'r', "KIND", 0,

@@ -41,7 +41,7 @@ static const struct cfg_field pool_fields[] = {
 	CFG_FIELD("size", CFG_BYTES, offsetof(S, size_bytes), .min = 1, .max = 1e12,
 		  .doc = "Shared buffer; reserves and headroom are beside it"),
 	CFG_FIELD("mode", CFG_ENUM, offsetof(S, mode), .def = "dynamic", .choices = modes,
-		  .doc = "Of profiles that inherit it. dynamic: a profile's limit is alpha x free pool (dynamic_th); "
+		  .doc = "Mode of profiles that inherit it. dynamic: a profile's limit is alpha x free pool (dynamic_th); "
 			 "static: it is "
 			 "in bytes (static_th)"),
 	CFG_FIELD("xoff", CFG_BYTES, offsetof(S, xoff_bytes), .def = "0", .max = 1e12,

@@ -24,8 +24,8 @@ static const struct argp_option options[] = {
 	  "Run only rows that match a shell pattern of FABRIC-SPRAYING-PACKETS, as in \"32x16-adaptive-*\". What does not "
 	  "match is not run",
 	  0 },
-	{ "seed", 'S', "N", 0, "Of links that drop, and of the runs (default 1)", 0 },
-	{ "trials", 'n', "N", 0, "Of each point (default 100)", 0 },
+	{ "seed", 'S', "N", 0, "Seed of links that drop, and of the runs (default 1)", 0 },
+	{ "trials", 'n', "N", 0, "Trials of each point (default 100)", 0 },
 	{ "scale", 'x', "X", 0, "Multiply packets per port, and so the duration of runs, by X (default 1)", 0 },
 	{ 0 },
 };

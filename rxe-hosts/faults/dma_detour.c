@@ -20,7 +20,7 @@ static const struct cfg_field fields[] = {
 	CFG_FIELD("rate", CFG_RATE, offsetof(S, rate_bps), .def = "", .min = 1e6, .max = 1e13,
 		  .doc = "Limit of the rate in each direction; absent: the line rate"),
 	CFG_FIELD("buffer", CFG_BYTES, offsetof(S, buffer_bytes), .def = "128KB", .min = 16384, .max = 1e9,
-		  .doc = "What waits for DMA in the RNIC at which it pauses its switch; at half of that it lets it go on"),
+		  .doc = "Bytes waiting for DMA at which the RNIC pauses its switch; at half of that it resumes it"),
 };
 
 static const struct cfg_table table = {

@@ -19,7 +19,7 @@ static const struct cfg_field fields[] = {
 	CFG_FIELD("lanes", CFG_INT, offsetof(S, lanes), .def = "1", .min = 1, .max = 16,
 		  .doc = "Width that is left: 1, 2, 4, 8 or 16 lanes"),
 	CFG_FIELD("buffer", CFG_BYTES, offsetof(S, buffer_bytes), .def = "128KB", .min = 16384, .max = 1e9,
-		  .doc = "What waits for DMA in the RNIC at which it pauses its switch; at half of that it lets it go on"),
+		  .doc = "Bytes waiting for DMA at which the RNIC pauses its switch; at half of that it resumes it"),
 };
 
 static const struct cfg_table table = {

@@ -16,7 +16,7 @@ static const struct cfg_field fields[] = {
 	CFG_FIELD("rate", CFG_RATE, offsetof(S, rate_bps), .min = 1e6, .max = 1e13,
 		  .doc = "At which it drains what arrives"),
 	CFG_FIELD("buffer", CFG_BYTES, offsetof(S, buffer_bytes), .def = "128KB", .min = 16384, .max = 1e9,
-		  .doc = "What waits in the RNIC at which it pauses its switch; at half of that it lets it go on"),
+		  .doc = "Bytes waiting in the RNIC at which it pauses its switch; at half of that it resumes it"),
 };
 
 static const struct cfg_table table = {
