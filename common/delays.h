@@ -10,7 +10,7 @@
 #define DELAYS_STEP_BITS 4 /* of a power of two: 16 buckets each */
 #define DELAYS_BUCKETS ((64 - DELAYS_STEP_BITS + 1) << DELAYS_STEP_BITS)
 
-/* Zero-initialise. */
+/* A distribution of delays. Starts as all zeros. */
 struct delays {
 	uint64_t count, sum_ns, max_ns;
 	uint64_t buckets[DELAYS_BUCKETS];

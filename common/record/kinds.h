@@ -38,7 +38,7 @@ struct record_field {
 	uint64_t min, max; /* of RECORD_RANGE */
 };
 
-/* Whom hdr.node names. */
+/* The reporter that hdr.node names. */
 enum record_reporter {
 	RECORD_OF_NONE, /* REC_NONE: the run */
 	RECORD_OF_NEW,  /* the node that it describes, the next one */
