@@ -88,7 +88,7 @@ add_destination(struct dependencies *d, const struct route_table *routes, uint32
 	}
 }
 
-/* Is there an earlier NIC at the same switch? Routes to both are the same until there. */
+/* @return whether an earlier NIC is at the same switch: routes to both are the same up to there */
 static bool
 is_like_earlier(const struct topo *topo, const bool *seen, uint32_t host, uint16_t nic)
 {
