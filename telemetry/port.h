@@ -114,7 +114,7 @@ size_t polled_bytes(bool host);
 /* Also for a zeroed struct. */
 void telem_fini(struct telem_port *t);
 
-/* Does it keep rows of what left by it? */
+/* @return whether the port keeps rows of the packets that leave by it */
 static inline bool
 telem_has_epochs(const struct telem_port *t)
 {
