@@ -9,7 +9,7 @@
 
 #define COLL_DEFAULT_CHUNKS 8
 
-/* How it does one operation. */
+/* The way in which an algorithm does one operation. */
 struct coll_method {
 	/* Adds all steps, for parameters that check accepted. NULL: it does not have the operation. */
 	void (*build)(struct coll_builder *builder, const struct coll_params *params, const struct coll_layout *layout);

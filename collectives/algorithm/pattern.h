@@ -16,11 +16,11 @@ struct rounds;
 
 /* @return NULL without memory: builder fails, and all others do nothing */
 struct rounds *rounds_create(struct coll_builder *builder, uint32_t ranks);
-/* A rank's send of the round. */
+/* Adds a rank's send to the round. */
 struct coll_dep rounds_send(struct rounds *rounds, uint32_t rank, uint32_t peer, const struct coll_chunk *chunk);
 /* The round is over: messages sent in it count as having arrived. */
 void rounds_next(struct rounds *rounds);
-/* Frees it. */
+/* Frees the rounds. */
 void rounds_end(struct rounds *rounds);
 
 /* Blocks first to end of a vector, where they stand in it, at both sides. */

@@ -130,8 +130,8 @@ values_of(const struct wire_field *inputs)
 }
 
 /*
- * Is there something in the field that means something? One that does not have the schema's type is the decoder's to
- * refuse.
+ * @return whether the field holds anything that is used. One of another type than the schema's is left to the decoder,
+ *         which refuses it.
  */
 static bool
 is_kept(const struct wire_field *field, chakra_is_used *is_used)

@@ -82,7 +82,7 @@ coll_schedule_check_form(const struct coll_schedule *schedule, struct err *err)
 	return rc;
 }
 
-/* All of it. */
+/* The whole check. */
 
 /* Goes through the steps in one order that they allow. What promises nothing has no values, but must not race. */
 static int
