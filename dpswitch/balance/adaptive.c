@@ -234,7 +234,7 @@ find_far(const struct adaptive_set *own, struct adaptive_class *class, const int
 		least->is[i] = loads_ps[i] < limit_ps;
 }
 
-/* A packet leaves by a member. */
+/* Records that a packet leaves by a member. */
 static void
 remember(const struct adaptive_set *own, struct adaptive_class *class, uint32_t count, uint32_t index, int64_t packet_ps)
 {

@@ -386,7 +386,7 @@ fabric_look(struct fabric *fabric, uint64_t now_ps)
 		fabric_end(fabric, REC_END_INTERRUPT, REC_NONE);
 }
 
-/* How far the windows may go. */
+/* @return the time up to which windows may go */
 static uint64_t
 fabric_limit_ps(const struct fabric *fabric)
 {

@@ -548,7 +548,7 @@ loses(const struct link *link, const struct pkt *p)
 	       pkt_chance(link->loss_stream, link->flows, p) < link->loss;
 }
 
-/* Is it damaged? Bursts are of the cable, and of no packet: which they are does not depend on who sends. */
+/* @return whether a frame is damaged. Bursts belong to the cable, not to packets: they do not depend on who sends. */
 static inline bool
 corrupts(const struct link *link, const struct pkt *p)
 {

@@ -217,7 +217,7 @@ is_due(const struct fault_common *common, uint64_t now_ps)
 
 #define BEGINNINGS_COMPARED 4096 /* of a fault that begins again; there may be an overlap later */
 
-/* Does one begin while the other is on? */
+/* @return whether one fault begins while the other is on */
 static bool
 begins_within(const struct fault_common *one, const struct fault_common *other)
 {

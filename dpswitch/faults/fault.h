@@ -32,7 +32,7 @@ struct fault_env {
 	uint64_t (*cpu_overloaded)(void *run, uint32_t node);
 	/* The agent of R-Pingmesh at a host dies, or starts again. */
 	void (*stop_agent)(void *run, uint32_t node, bool stop, uint64_t now_ps);
-	/* How often it died. */
+	/* @return how often that agent died */
 	uint64_t (*agent_deaths)(void *run, uint32_t node);
 };
 
@@ -141,7 +141,7 @@ struct fault_ops {
 	/* Share of the passing packets that is lost or damaged: 0 to 1. NULL: unknown */
 	double (*rate)(const void *params);
 	enum fault_replaces replaces;
-	/* Does it concern CNPs and nothing else? NULL: no */
+	/* @return whether the fault concerns only CNPs. NULL: it does not */
 	bool (*of_cnps)(const void *params);
 	const char *idle; /* text for that: "no frame was lost" */
 	/* Why it would change nothing even so, NULL: it does. May be NULL. */

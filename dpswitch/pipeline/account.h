@@ -195,7 +195,7 @@ void account_lose(struct account *account, const struct pkt *p);
 void account_open(struct account *account, uint64_t most_bytes);
 /* Makes room for the keys of a window that is not quiet: arrivals, departures. Ends the program when out of memory. */
 void account_reserve(struct account *account, uint32_t keys);
-/* Stage 3. */
+/* Stage 3: accounts for the window's arrivals and departures, and sends PAUSE and RESUME. */
 void switch_account(struct sw *sw, const struct window *window);
 
 /* An ingress's bytes of a lossless class; the peer of an ingress that holds more than XOFF bytes is paused. */

@@ -141,7 +141,7 @@ egress_is_deep(const struct egress *egress, uint8_t prio)
 	return egress->q[prio].bytes > egress->ecn[prio].kmin_bytes;
 }
 
-/* Is it marked? Where egress_is_deep(). */
+/* @return whether a departing packet is marked. Called only if egress_is_deep() */
 static inline bool
 egress_marks(const struct egress *egress, const struct flow_table *flows, const struct pkt *p)
 {

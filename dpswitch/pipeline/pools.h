@@ -54,7 +54,7 @@ int pools_size(struct sw *sw, uint64_t *buffer_bytes, struct err *err);
 /* Limits of the queues in a window, of what is free at its start. */
 void pools_open(struct sw *sw);
 
-/* Is there room in shared headroom for a frame beyond its group's threshold? Then it is taken. */
+/* Takes room in shared headroom for a frame beyond its group's threshold. @return false: there is none */
 static inline bool
 pool_headroom_take(struct pool_headroom *headroom, uint32_t frame_bytes)
 {

@@ -52,7 +52,7 @@ void switch_volumes_destroy(struct switch_volumes *volumes);
 void switch_volumes_count(struct sw *sw, uint16_t in_port, const struct pkt *pkts, uint32_t count);
 /* The window is over: iterations that are, too, are judged. */
 void switch_volumes_window(struct sw *sw, uint64_t end_ps);
-/* The run is over. */
+/* Ends the measurement with the run. */
 void switch_volumes_end(struct sw *sw, uint64_t now_ps);
 /* Routes have changed, between windows. */
 void switch_volumes_rerouted(struct sw *sw);

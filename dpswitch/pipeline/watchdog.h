@@ -34,7 +34,7 @@ void watchdog_run(struct sw *sw, uint64_t now_ps);
 
 /* Is a port in a storm of this class, in which its packets are dropped? */
 bool watchdog_drops(const struct watchdog *watchdog, uint16_t port, uint8_t prio);
-/* Counts such a packet. */
+/* Counts a packet that is dropped for it. */
 void watchdog_count(struct watchdog *watchdog, uint16_t port, uint8_t prio);
 
 /* Counters of a queue's watchdog, as in SONiC's `show pfcwd stats`. */

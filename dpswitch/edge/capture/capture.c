@@ -53,7 +53,7 @@ static void reorder_put(struct reorder *r, const struct reorder_frame *frame);
 static void reorder_flush(struct reorder *r, uint64_t end_ps,
 			  void (*take)(void *ctx, const struct reorder_frame *frame, const uint8_t *bytes), void *ctx);
 
-/* Names the ports in pcapng. */
+/* Describes the ports as pcapng interfaces. */
 static void
 introduce(struct capture *capture)
 {

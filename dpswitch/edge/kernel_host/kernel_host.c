@@ -69,7 +69,7 @@ run(struct node *node, const struct window *window)
 		node->status = host->work_expected ? NODE_RUNNING : NODE_PASSIVE;
 }
 
-/* Is there a frame staged that no pause holds? */
+/* @return whether a staged frame may leave: no pause holds its class */
 static bool
 may_send(const struct kernel_host_nic *nic)
 {
@@ -79,7 +79,7 @@ may_send(const struct kernel_host_nic *nic)
 	return false;
 }
 
-/* Is there a frame to take in, and room for it? */
+/* @return whether a frame waits to be received, and there is room for it */
 static bool
 is_expecting(const struct kernel_host_nic *nic)
 {

@@ -124,7 +124,10 @@ struct kernel_host_config {
  */
 struct node *kernel_host_create(const struct kernel_host_config *config, struct err *err);
 
-/* Is there anything to do before the next arrival: a frame to receive, or one held toward the host? Between windows. */
+/*
+ * @return whether there is work before the next arrival: a frame to receive, or one held toward the host. Between
+ *         windows.
+ */
 bool kernel_host_pending(const struct node *node);
 
 struct kernel_host_counters {

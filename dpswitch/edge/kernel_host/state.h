@@ -199,14 +199,14 @@ void kernel_host_stage(struct kernel_host *host, struct kernel_host_nic *nic, st
 void kernel_host_send(struct kernel_host *host, struct kernel_host_nic *nic, uint64_t now_ps, uint64_t limit_ps);
 
 /* pause.c */
-/* The switch pauses or resumes. */
+/* Handles a PAUSE or RESUME of the switch. */
 void kernel_host_pause(struct kernel_host *host, struct kernel_host_nic *nic, const struct pause_frame *frame);
 /* Pauses these classes, and no others, from now_ps on. */
 void kernel_host_hold(struct kernel_host *host, struct kernel_host_nic *nic, uint8_t held, uint64_t now_ps);
 /* Sends PAUSE or RESUME to the switch behind the frames that have been sent. */
 void kernel_host_send_pause(struct kernel_host *host, struct kernel_host_nic *nic, uint8_t prio_mask, bool xoff,
 			    uint64_t now_ps);
-/* The peer sent a PFC frame. */
+/* Handles a PFC frame from the peer. */
 void kernel_host_pfc_arrived(struct kernel_host *host, struct kernel_host_nic *nic, const uint8_t *bytes,
 			     size_t size_bytes);
 /* Handles timers that are due in the window: storms, quanta that run out, refreshes. */
@@ -224,7 +224,7 @@ uint8_t kernel_host_pauses(const struct kernel_host *host, const struct kernel_h
 /* Rows of one flow are counted together until kernel_host_rows_end(). */
 void kernel_host_row_first(struct kernel_host_nic *nic, const struct pkt *p);
 void kernel_host_rows_count(struct kernel_host_nic *nic);
-/* A frame arrives. */
+/* Counts a frame that arrives. */
 static inline void
 kernel_host_row(struct kernel_host_nic *nic, const struct pkt *p)
 {

@@ -92,14 +92,14 @@ port_transmit(struct port *port, struct rte_mbuf **mbufs, uint16_t count)
 	return port->ops->transmit(port, mbufs, count);
 }
 
-/* Is there anything to receive? Cheap; may be called while nothing else is. */
+/* @return whether frames wait to be received. Cheap; may be called while no other function of the port is. */
 static inline bool
 port_pending(struct port *port)
 {
 	return port->ops->pending(port);
 }
 
-/* Is there a peer? */
+/* @return whether the port has a peer */
 static inline bool
 port_up(struct port *port)
 {
