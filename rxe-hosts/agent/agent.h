@@ -140,7 +140,7 @@ int agent_ask(struct agent *agent, uint32_t flow);
 /* Sends the requested polling packets. */
 void agent_send_asked(struct agent *agent);
 
-/* Does its policy do anything with samples? */
+/* @return whether the agent's policy uses RTT samples */
 bool agent_listens(const struct agent *agent);
 
 /* An ACK of the step in flight gave a sample. */

@@ -4,7 +4,7 @@
 
 #include "dpswitch/faults/fault.h"
 
-/* NULL-terminated. */
+/* All kinds of faults at hosts, NULL-terminated. */
 extern const struct fault_ops *const host_faults[];
 
 /* Functions shared by faults at a host's NIC: their struct begins with struct fault_at_port. */

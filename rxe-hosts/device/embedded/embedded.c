@@ -744,7 +744,7 @@ is_reply(const struct pkt *p)
 	return p->type == PKT_ACK || p->type == PKT_NAK || p->type == PKT_CNP;
 }
 
-/* Is it for one of this host's QPs? Its addresses are; packets of a destroyed QP may still arrive. */
+/* @return whether a packet is for one of this host's QPs. Its addresses are; packets of a destroyed QP may still arrive. */
 static bool
 is_ours(const struct host *host, const struct pkt *p, const struct body *body)
 {

@@ -229,7 +229,7 @@ void nic_transmit(struct host *host, struct nic *nic);
 bool queue_compact(struct pkt_queue *q);
 /* Queues a control packet. @return false if there is no room: the packet is dropped and counted */
 bool nic_control(struct host *host, struct nic *nic, const struct pkt *p);
-/* A PAUSE or RESUME arrived. */
+/* Handles a PAUSE or RESUME of the peer. */
 void nic_pause(struct host *host, struct nic *nic, const struct pause_frame *frame);
 /* Charges the time of a QP that could have sent up to to_ps: the port was slow, or sent others' frames. */
 void nic_account(const struct nic *nic, const struct send_qp *qp, struct ledger *ledger, uint64_t to_ps);
@@ -341,7 +341,7 @@ void host_arrive_bytes(struct host *host, struct nic *nic, const struct pkt *p);
 void host_set_timers(struct host *host);
 /* A QP has something outstanding, or its timeout became shorter. */
 void host_watch(struct host *host, const struct send_qp *qp);
-/* Retries are spent. */
+/* Puts a QP whose retries are spent into error. */
 void host_fail_qp(struct host *host, struct send_qp *qp, const char *why);
 
 /* embedded.c: telemetry and truth of the NIC ports */

@@ -533,7 +533,7 @@ verbs_qp_init(struct verbs_conn *conn)
 	return -ibv_modify_qp(conn->qp, &attr, mask | IBV_QP_ACCESS_FLAGS);
 }
 
-/* All but the peer's GID. */
+/* Fills in the attributes of a connection, except for the peer's GID. */
 static void
 address(const struct verbs_host *host, const struct flow *flow, struct ibv_ah_attr *attr)
 {

@@ -14,7 +14,7 @@
 
 #define RAW_UD_BYTES (20 + 8 + 12 + 8 + 4 + DEVICE_UD_BYTES + 4) /* at most */
 
-/* Host byte order. */
+/* Fields of a raw UD SEND; host byte order. */
 struct raw_ud {
 	uint32_t src_ip, dst_ip;
 	uint16_t sport, ip_id;
