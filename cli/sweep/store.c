@@ -343,7 +343,7 @@ sweep_store_count(sqlite3 *db, uint32_t *all)
 	return (uint32_t)results_number(results_prepare(db, "SELECT count(*) FROM runs"), 0);
 }
 
-/* Has any run this measure, other than 0? */
+/* @return whether any run has a value of this measure other than 0 */
 static bool
 has_values(sqlite3 *db, const char *name)
 {

@@ -83,7 +83,7 @@ uint32_t sweep_store_count(sqlite3 *db, uint32_t *all);
 /* @return the first of the measures that has values */
 const char *sweep_first_measure(sqlite3 *db);
 const char *sweep_measure_unit(const char *name);
-/* Is there such a measure, a number? */
+/* @return whether a measure of this name exists, and is a number */
 bool sweep_has_measure(const char *name);
 /* "job_ms    ms    meaning" a line, for --help */
 void sweep_list_measures(FILE *to);
