@@ -285,7 +285,7 @@ slow_host_confirms(const json_t *anomaly, const json_t *finding)
 	       strcmp(json_text(finding, "root"), json_text(anomaly, "host")) == 0;
 }
 
-/* Is it about steps of this number, in any iteration? */
+/* @return whether the finding is about steps of this number, in any iteration */
 static bool
 has_step(const json_t *finding, json_int_t step)
 {

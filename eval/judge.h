@@ -42,7 +42,7 @@ enum outcome score_verdict(const struct truth *truth, const json_t *verdict, str
 
 const char *score_name(enum outcome outcome); /* "tp" */
 
-/* How often each occurred. */
+/* The number of runs with each outcome. */
 struct score {
 	uint32_t count[3]; /* by enum outcome */
 };

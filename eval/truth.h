@@ -69,7 +69,7 @@ bool truth_is_whole(const struct truth *truth);
 double truth_paused_ns(const struct truth *truth, const char *port);
 /* How long it held up a flow of the collective then, at most. */
 double truth_held_ns(const struct truth *truth, const char *port);
-/* Was it still when the run ended? */
+/* @return whether the port was still paused when the run ended */
 bool truth_paused_at_end(const struct truth *truth, const char *port);
 /* Was one of these ports (array of names) paused for at least the least effect? */
 bool truth_any_paused(const struct truth *truth, const json_t *ports);

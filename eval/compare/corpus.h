@@ -149,5 +149,5 @@ void compare_place_fini(struct compare_place *place);
 /* The grade of a finding by a fault's rules: RIGHT, PARTLY, ELSEWHERE, or FALSE where none is of its type. */
 enum compare_grade compare_grade(const struct compare_fault *fault, const struct compare_place *place,
 				 const json_t *finding);
-/* Does it name a flow of these? */
+/* @return whether the finding names one of these flows */
 bool compare_names(const json_t *finding, const json_t *flows);
