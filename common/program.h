@@ -15,7 +15,7 @@
 	ROW(EXIT_DONE, 0, "done")                                                                                          \
 	ROW(EXIT_FAILED, 1, "an invariant failed, a program broke or slowed down, or a write failed")            \
 	ROW(EXIT_USAGE, 2, "wrong usage, or input that is refused")                                                        \
-	ROW(EXIT_NOT_BEGUN, 3, "no run started, though the input is valid: a host or program is missing")                  \
+	ROW(EXIT_NOT_BEGUN, 3, "no run can start, though input is valid: a host or program is missing")                  \
 	ROW(EXIT_FINDING, 4, "the verdict has a finding, and --fail-on-finding was given")                                 \
 	ROW(EXIT_UNFINISHED, 5, "the run ended before its work was done; run.json has the end_reason")                     \
 	ROW(EXIT_SLOWER, 6, "a run is slower than the one it is compared with, beyond --fail-on")                          \

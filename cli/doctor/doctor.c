@@ -335,6 +335,7 @@ static struct checkup checkups[] = {
 
 struct doctor_options {
 	bool json, install;
+	bool named; /* kinds were, rather than all of them */
 };
 
 static const struct argp_option options[] = {
@@ -360,7 +361,7 @@ parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_ARG:
 		for (size_t i = 0; i < NCHECKUPS; i++)
 			if (strcmp(checkups[i].name, arg) == 0) {
-				checkups[i].chosen = true;
+				checkups[i].chosen = given->named = true;
 				return 0;
 			}
 		for (size_t i = 0; i < NCHECKUPS; i++)
@@ -383,8 +384,7 @@ static const struct argp argp = {
 	.args_doc = "[KIND...]",
 	.doc = "Reports which kinds of hosts this machine can run, by booting one of each and adding a soft-RoCE device to "
 	       "it; which kinds of ports it can open, by opening one of each; and the missing parts of the others. Exit "
-	       "status 0 if a kernel host of a requested kind works; if none was requested, a port; if no ports were "
-	       "either, everything requested; else 1.",
+	       "code 3 if a named kind does not work or, where none is named, no kernel host does.",
 };
 
 static void
@@ -481,24 +481,17 @@ print_json(void)
 	return rc;
 }
 
-/* @return whether any selected kernel host works; if none was selected, any port; else any of the others */
+/* @return whether the machine has every kind that was named, or, where none was, a kernel host */
 static bool
-any_works(void)
+has_requested(bool named)
 {
-	bool guests = false, guest_works = false, ports = false, port_works = false, other_works = false;
+	bool all = true, guest = false;
 
 	for (size_t i = 0; i < NCHECKUPS; i++) {
-		const struct checkup *checkup = &checkups[i];
-
-		guests |= checkup->chosen && checkup->guest != NULL;
-		guest_works |= checkup->chosen && checkup->guest != NULL && checkup->works;
-		ports |= checkup->chosen && checkup->port != NULL;
-		port_works |= checkup->chosen && checkup->port != NULL && checkup->works;
-		other_works |= checkup->chosen && checkup->works;
+		all &= !checkups[i].chosen || checkups[i].works;
+		guest |= checkups[i].guest != NULL && checkups[i].works;
 	}
-	if (guests)
-		return guest_works;
-	return ports ? port_works : other_works;
+	return named ? all : guest;
 }
 
 int
@@ -519,5 +512,5 @@ command_doctor(int argc, char **argv)
 		log_error("%s", err.text);
 		return EXIT_FAILED;
 	}
-	return any_works() ? EXIT_DONE : EXIT_FAILED;
+	return has_requested(given.named) ? EXIT_DONE : EXIT_NOT_BEGUN;
 }

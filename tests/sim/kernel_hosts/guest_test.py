@@ -165,7 +165,7 @@ def doctor():
     check(code == 0 and kinds[0]["works"] and kinds[0]["boot_ms"] < 30000, "the doctor finds that guests work", kinds)
     with tempfile.TemporaryDirectory() as empty:
         code, kinds = ask(XDG_CACHE_HOME=empty)
-    check(code == 1 and "scripts/rxe-kernel" in kinds[0]["missing"], "and what is missing, without a kernel", kinds)
+    check(code == 3 and "scripts/rxe-kernel" in kinds[0]["missing"], "and what is missing, without a kernel", kinds)
     check(subprocess.run([ROCELAB, "doctor", "xen"], capture_output=True).returncode == 2, "a kind there is not is refused")
 
 
