@@ -315,7 +315,7 @@ run_dir_close(struct run_dir *dir)
 }
 
 void
-run_dir_default(const char *parent, const char *path, char *buf, size_t cap)
+run_dir_name(const char *path, char *buf, size_t cap)
 {
 	static const char ending[] = ".cfg";
 	const size_t ending_len = sizeof(ending) - 1;
@@ -330,7 +330,16 @@ run_dir_default(const char *parent, const char *path, char *buf, size_t cap)
 	    strspn(path + start, ".") < len - ending_len)
 		len -= ending_len;
 	if (strspn(path + start, "./") >= len) /* "..", ".", "/" are no names */
-		snprintf(buf, cap, "%s/run", parent);
+		snprintf(buf, cap, "run");
 	else
-		snprintf(buf, cap, "%s/%.*s", parent, (int)len, path + start);
+		snprintf(buf, cap, "%.*s", (int)len, path + start);
+}
+
+void
+run_dir_default(const char *parent, const char *path, char *buf, size_t cap)
+{
+	int len = snprintf(buf, cap, "%s/", parent);
+
+	if (len < (int)cap)
+		run_dir_name(path, buf + len, cap - (size_t)len);
 }

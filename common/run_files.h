@@ -87,7 +87,10 @@ struct run_dir {
 	int made; /* how many folders of its path */
 };
 
-/* PARENT/NAME for .../NAME.cfg and .../NAME/; always below the parent: a name of nothing but dots keeps its ending. */
+/* NAME for .../NAME.cfg and .../NAME/; always that of a folder's own: one of nothing but dots keeps its ending. */
+void run_dir_name(const char *path, char *buf, size_t cap);
+
+/* PARENT/NAME, as run_dir_name() has it. */
 void run_dir_default(const char *parent, const char *path, char *buf, size_t cap);
 
 /*

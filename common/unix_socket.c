@@ -49,33 +49,32 @@ fail(int fd, const char *path, const char *what, struct err *err)
 
 /* @return whether a program listens at the socket's path */
 static bool
-is_live(const struct sockaddr_un *addr)
+is_live(const char *path)
 {
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	bool live = fd >= 0 && (connect(fd, (const struct sockaddr *)addr, sizeof(*addr)) == 0 || errno == EAGAIN);
+	bool live;
 
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path);
+	live = fd >= 0 && (connect(fd, (const struct sockaddr *)&addr, sizeof(addr)) == 0 || errno == EAGAIN);
 	if (fd >= 0)
 		close(fd);
 	return live;
 }
 
-/*
- * Removes a socket that a program left behind that is gone; never anything else. The caller has its lock: one that lives
- * is of a program that takes no locks.
- * @return 0, or -EADDRINUSE with err
- */
-static int
-remove_stale(const char *path, struct err *err)
+int
+unix_remove_stale(const char *path, struct err *err)
 {
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	struct stat st;
 
-	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path);
-	if (lstat(path, &st) < 0 || !S_ISSOCK(st.st_mode))
-		return 0;
-	if (is_live(&addr))
+	if (lstat(path, &st) < 0)
+		return errno == ENOENT ? 0 : err_set(err, -errno, "%s: %s", path, strerror(errno));
+	if (!S_ISSOCK(st.st_mode))
+		return err_set(err, -EEXIST, "%s: exists and is no socket: remove it, or give another path", path);
+	if (is_live(path))
 		return err_set(err, -EADDRINUSE, "%s: another program listens there: end it, or give another path", path);
-	unlink(path);
+	if (unlink(path) < 0 && errno != ENOENT)
+		return err_set(err, -errno, "%s: a stale socket cannot be removed: %s", path, strerror(errno));
 	return 0;
 }
 
@@ -89,6 +88,20 @@ refuse(const char *path, int lock, struct err *err)
 	pid[n > 0 ? strspn(pid, "0123456789") : 0] = '\0';
 	return err_set(err, -EADDRINUSE, "%s: process %s listens there: end it, or give another path", path,
 		       pid[0] != '\0' ? pid : "of unknown number");
+}
+
+/* Whether a file has what owners write into their locks: nothing yet, or a process's number. */
+static bool
+is_lock(int fd)
+{
+	char text[16];
+	ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+	struct stat st;
+
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || n < 0)
+		return false;
+	text[n] = '\0';
+	return n == 0 || (text[n - 1] == '\n' && strspn(text, "0123456789") == (size_t)n - 1);
 }
 
 /*
@@ -107,7 +120,13 @@ lock_name(const char *path, struct err *err)
 		struct stat ours, there;
 
 		if (fd < 0)
-			return err_set(err, -errno, "%s: %s", name, strerror(errno));
+			return err_set(err, -errno, "%s: cannot be a lock: %s: remove it, or give another path than %s",
+				       name, strerror(errno), path);
+		if (!is_lock(fd)) {
+			close(fd);
+			return err_set(err, -EEXIST, "%s: exists and is no lock: remove it, or give another path than %s",
+				       name, path);
+		}
 		if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
 			ret = refuse(path, fd, err);
 			close(fd);
@@ -130,12 +149,12 @@ listen_at(const char *path, struct err *err)
 {
 	static const char suffix[] = ".new";
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	int fd = remove_stale(path, err);
+	int fd = unix_remove_stale(path, err);
 
 	if (fd < 0)
 		return fd;
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s%s", path, suffix);
-	fd = remove_stale(addr.sun_path, err);
+	fd = unix_remove_stale(addr.sun_path, err);
 	if (fd < 0)
 		return fd;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/array.h"
+#include "common/run_files.h"
 #include "common/wire/detection.h"
 #include "eval/case.h"
 #include "eval/tradeoff/tradeoff.h"
@@ -26,15 +27,6 @@ tradeoff_point(const struct tradeoff *study, uint32_t number)
 					.budget = number % study->nbudgets };
 }
 
-/* The file's name without its folder and ending. */
-static void
-name_of_path(const char *path, char *name)
-{
-	const char *slash = strrchr(path, '/'), *base = slash != NULL ? slash + 1 : path, *dot = strrchr(base, '.');
-
-	snprintf(name, TRADEOFF_WORD, "%.*s", dot != NULL && dot != base ? (int)(dot - base) : (int)strlen(base), base);
-}
-
 int
 tradeoff_add_input(struct tradeoff *study, const char *word, struct err *err)
 {
@@ -47,7 +39,7 @@ tradeoff_add_input(struct tradeoff *study, const char *word, struct err *err)
 		snprintf(input->name, sizeof(input->name), "%s", word);
 	} else if (access(word, R_OK) == 0) {
 		snprintf(input->path, sizeof(input->path), "%s", word);
-		name_of_path(word, input->name);
+		run_dir_name(word, input->name, sizeof(input->name));
 	} else {
 		return err_set(err, -EINVAL,
 			       "\"%s\" is no file that can be read, no family and not \"" TRADEOFF_CAUSES

@@ -158,6 +158,9 @@ a_stale_socket_is_replaced_and_other_files_are_not(void **state)
 	port = port_vhost_create(&config, file, &err);
 	if (port == NULL)
 		fail_msg("%s", err.text);
+	assert_null(port_vhost_create(&(struct port_config){ .name = "another", .mbufs = MBUFS }, file, &err));
+	assert_non_null(strstr(err.text, "another program listens there"));
+	assert_int_equal(access(file, F_OK), 0);
 	port_close(port);
 	assert_int_equal(access(file, F_OK), -1);
 	port = port_vhost_create(&config, second_path, &err);

@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -25,6 +24,7 @@
 
 #include "common/clock.h"
 #include "common/units.h"
+#include "common/unix_socket.h"
 #include "dpswitch/edge/port/port.h"
 
 #define VHOST_QUEUES 2
@@ -281,32 +281,19 @@ static const struct port_ops ops = {
 	.close = close_socket,
 };
 
-/* A socket that a switch left behind when it was killed is removed, anything else is not ours. */
 static int
-clear_path(const char *path)
+serve(struct port_vhost *vhost, struct err *err)
 {
-	struct stat st;
-
-	if (lstat(path, &st) < 0)
-		return errno == ENOENT ? 0 : -errno;
-	if (!S_ISSOCK(st.st_mode))
-		return -EEXIST;
-	return unlink(path) < 0 ? -errno : 0;
-}
-
-static int
-serve(struct port_vhost *vhost)
-{
-	int ret = clear_path(vhost->path);
+	int ret = unix_remove_stale(vhost->path, err);
 
 	if (ret < 0)
 		return ret;
 	if (rte_vhost_driver_register(vhost->path, RTE_VHOST_USER_NET_COMPLIANT_OL_FLAGS) < 0)
-		return -EIO;
+		return err_set(err, -EIO, "%s: %s", vhost->path, strerror(EIO));
 	if (rte_vhost_driver_disable_features(vhost->path, ~GUEST_FEATURES) < 0 ||
 	    rte_vhost_driver_callback_register(vhost->path, &device_ops) < 0 || rte_vhost_driver_start(vhost->path) < 0) {
 		rte_vhost_driver_unregister(vhost->path);
-		return -EIO;
+		return err_set(err, -EIO, "%s: %s", vhost->path, strerror(EIO));
 	}
 	vhost->served = true;
 	return 0;
@@ -316,6 +303,7 @@ struct port *
 port_vhost_create(const struct port_config *config, const char *path, struct err *err)
 {
 	struct port_vhost *vhost = calloc(1, sizeof(*vhost));
+	struct err reason = { 0 };
 	int ret = -ENOMEM;
 
 	if (vhost == NULL)
@@ -338,10 +326,10 @@ port_vhost_create(const struct port_config *config, const char *path, struct err
 	vhost->next = registry.first;
 	registry.first = vhost;
 	pthread_mutex_unlock(&registry.lock);
-	ret = serve(vhost);
+	ret = serve(vhost, &reason);
 	if (ret == 0)
 		return &vhost->port;
-	err_set(err, ret, "port of %s: cannot serve %s: %s", config->name, path, strerror(-ret));
+	err_set(err, ret, "port of %s: cannot serve %s", config->name, reason.text);
 fail:
 	if (vhost != NULL && vhost->port.pool != NULL)
 		port_close(&vhost->port);

@@ -423,13 +423,28 @@ def no_regular_files():
     check("predicted.cfg:4" in done.stderr and "pipe" in done.stderr, "a pipe as a prediction", done.stderr)
 
 
+def folders_of_commands(folder, scenario, name):
+    """Commands that keep several runs of a scenario keep them in a folder of its name."""
+    few = ("--seeds", "1")
+    for place, words in ((f"out/bench-telemetry/{name}", ("bench", "telemetry", scenario, *few, "--policy", "vedrfolnir", "--budget", "0")),
+                         (f"out/blame/{name}", ("blame", scenario)), (f"out/advise/{name}", ("trace", "--advise", scenario)),
+                         (f"out/{name}-sweep", ("sweep", scenario, *few))):
+        command(ROCELAB, *words, cwd=folder)
+        check((folder / place).is_dir(), f"{scenario}: {words[0]} makes {place}")
+    check({path.name for path in (folder / "out").iterdir()} >= {"blame", "advise", "bench-telemetry"} and
+          not list((folder / "out").glob("[0-9]*")), f"{scenario}: and nothing beside it", sorted((folder / "out").iterdir()))
+    check((folder / "out" / "bench-telemetry" / name / "1").is_dir(), f"{scenario}: a seed's folder is below its name")
+    shutil.rmtree(folder / "out")
+
+
 def names_of_folders():
     """A scenario whose name is dots alone runs into a folder below out/."""
     folder = scratch()
     for name, out in (("...cfg", "...cfg"), ("..cfg", "..cfg"), ("a.b.cfg", "a.b")):
-        (folder / name).write_text((SCENARIOS / "clean-ring.cfg").read_text())
+        (folder / name).write_text(TOPOLOGY + ring(step_bytes=100_000) + 'flows = ( { src = "a1"; dst = "b1"; sport = 1; bytes = 1000; } );\n')
         command(ROCELAB, "run", name, cwd=folder)
         check((folder / "out" / out / "verdict.json").exists() and not (folder / "verdict.json").exists(), f"{name}: out/{out}")
+        folders_of_commands(folder, name, out)
     # a name behind "--" is no option, neither of rocelab nor of the programs that it starts
     (folder / "-.cfg").write_text((SCENARIOS / "clean-ring.cfg").read_text())
     command(ROCELAB, "run", "--out", "dash", "--", "-.cfg", cwd=folder)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -80,9 +81,48 @@ a_path_is_listened_at(void **state)
 	assert_non_null(file);
 	fclose(file);
 	assert_int_equal(unix_listen(&listener, path, &err), -EEXIST);
-	assert_non_null(strstr(err.text, "/s: link: "));
+	assert_non_null(strstr(err.text, "/s: exists and is no socket: "));
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(symlink("elsewhere", path), 0);
+	assert_int_equal(unix_listen(&listener, path, &err), -EEXIST);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(rmdir(dir), 0); /* no lock is left either */
+}
+
+/* A file, a link or a folder of the user's with the name of a lock is no lock, and stays as it is. */
+static void
+what_is_no_lock_stays(void **state)
+{
+	char dir[] = "/tmp/unix-socket-XXXXXX", path[64], lock[72], text[16] = "";
+	struct unix_listener listener;
+	struct err err = { 0 };
+	FILE *file;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/s", dir);
+	snprintf(lock, sizeof(lock), "%s.lock", path);
+	file = fopen(lock, "w");
+	assert_non_null(file);
+	fputs("12 notes", file);
+	fclose(file);
+	assert_int_equal(unix_listen(&listener, path, &err), -EEXIST);
+	assert_non_null(strstr(err.text, "/s.lock: exists and is no lock: "));
+	file = fopen(lock, "r");
+	assert_non_null(file);
+	assert_non_null(fgets(text, sizeof(text), file));
+	fclose(file);
+	assert_string_equal(text, "12 notes");
+	assert_int_equal(unlink(lock), 0);
+	assert_int_equal(symlink("elsewhere", lock), 0);
+	err = (struct err){ 0 };
+	assert_int_equal(unix_listen(&listener, path, &err), -ELOOP);
+	assert_non_null(strstr(err.text, "/s.lock: cannot be a lock: "));
+	assert_int_equal(unlink(lock), 0);
+	assert_int_equal(mkdir(lock, 0700), 0);
+	assert_int_equal(unix_listen(&listener, path, &err), -EISDIR);
+	assert_int_equal(rmdir(lock), 0);
+	assert_int_equal(rmdir(dir), 0);
 }
 
 /* The kernel gives the lock of a program back that was killed; its socket and its lock's file are there still. */
@@ -152,6 +192,7 @@ UNIT_TEST(unix_socket)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_listener_is_reached_until_it_is_gone),
 		cmocka_unit_test(a_path_is_listened_at),
+		cmocka_unit_test(what_is_no_lock_stays),
 		cmocka_unit_test(a_dead_owner_is_followed),
 		cmocka_unit_test(a_stranger_that_listens_is_left_alone),
 		cmocka_unit_test(a_path_that_does_not_fit_is_refused),
