@@ -18,9 +18,6 @@
 #define NODE_NAME 31
 #define MAX_HOSTS 8192
 #define HOST_SLOTS (2 * MAX_HOSTS)
-#define DSCP_STEP 8   /* class c has DSCP 8 x c here */
-#define BEST_EFFORT 1 /* stands for class 0, which carries control here */
-#define MAX_WEIGHT 64
 #define CNP_CLASS 6 /* of profiles of NICs */
 #define HOST_NAMESPACE "localhost"
 
@@ -36,6 +33,7 @@ struct source {
 struct cable {
 	const struct sonic_switch *a;
 	const char *b; /* switch or host */
+	bool is_to_switch;
 	uint64_t rate_mbps;
 	uint32_t length_m;
 };
@@ -53,6 +51,8 @@ struct fabric {
 	uint16_t *host_slots; /* [HOST_SLOTS] index of a host and 1, where its name's digest says or next to it; 0: none */
 	size_t common_bytes;  /* of files that are of no single switch */
 	uint8_t data_class, strict;
+	char half[768]; /* a cable that one file alone has: the first, and how many there are */
+	uint32_t nhalf;
 	uint8_t taken; /* bit p: class p has data of RoCE or PFC at some port */
 	struct err *err;
 };
@@ -74,6 +74,7 @@ add_common(struct fabric *f, const char *path, size_t bytes, json_t *doc)
 	const char *table;
 	json_t *rows;
 
+	sonic_note_left(doc, path, f->common.left);
 	f->common_bytes += bytes;
 	if (f->common_bytes > SONIC_MAX_BYTES)
 		return err_set(
@@ -331,9 +332,12 @@ read_switches(struct fabric *f, const struct sonic_files *files)
 			if (doc == NULL)
 				return -errno;
 		}
-		if (source->is_switch)
-			ret = read_switch(f, source->section != NULL ? json_object_get(doc, source->section) : doc, source,
-					  &f->switches[count++]);
+		if (source->is_switch) {
+			const json_t *config = source->section != NULL ? json_object_get(doc, source->section) : doc;
+
+			sonic_note_left(config, source->label, f->common.left);
+			ret = read_switch(f, config, source, &f->switches[count++]);
+		}
 	}
 	json_decref(doc);
 	if (ret != 0)
@@ -443,7 +447,7 @@ host_of(struct fabric *f, const char *name)
 }
 
 static int
-add_cable(struct fabric *f, const struct sonic_switch *a, const char *b, const struct sonic_port *port)
+add_cable(struct fabric *f, const struct sonic_switch *a, const char *b, bool is_to_switch, const struct sonic_port *port)
 {
 	if (f->ncables == f->cables_cap) {
 		uint32_t cap = f->cables_cap != 0 ? 2 * f->cables_cap : 256;
@@ -454,7 +458,7 @@ add_cable(struct fabric *f, const struct sonic_switch *a, const char *b, const s
 		f->cables = grown;
 		f->cables_cap = cap;
 	}
-	f->cables[f->ncables++] = (struct cable){ a, b, port->rate_mbps, port->length_m };
+	f->cables[f->ncables++] = (struct cable){ a, b, is_to_switch, port->rate_mbps, port->length_m };
 	return 0;
 }
 
@@ -481,6 +485,16 @@ other_end(const struct fabric *f, const struct sonic_switch *at, const struct so
 	return NULL;
 }
 
+/* A cable that the file of one end alone has. */
+static void
+note_half(struct fabric *f, const struct sonic_switch *at, const struct sonic_port *port, const struct sonic_switch *peer)
+{
+	if (f->nhalf++ == 0)
+		snprintf(f->half, sizeof(f->half),
+			 "%.200s: DEVICE_NEIGHBOR.%s: its other end, %s of %s, has none in %.200s", at->path, port->name,
+			 port->peer_port, peer->name, peer->path);
+}
+
 static int
 connect_port(struct fabric *f, struct sonic_switch *at, struct sonic_port *port, uint16_t *used)
 {
@@ -501,7 +515,7 @@ connect_port(struct fabric *f, struct sonic_switch *at, struct sonic_port *port,
 			       at->path, port->name, port->peer, NODE_NAME);
 	if (peer == NULL) {
 		host = host_of(f, port->peer);
-		ret = host != NULL ? add_cable(f, at, host, port) : -EINVAL;
+		ret = host != NULL ? add_cable(f, at, host, false, port) : -EINVAL;
 		port->number = ++used[at - f->switches];
 		return ret;
 	}
@@ -516,12 +530,14 @@ connect_port(struct fabric *f, struct sonic_switch *at, struct sonic_port *port,
 			    port->name, end->name, peer->name);
 		return 0;
 	}
+	if (end->peer[0] == '\0')
+		note_half(f, at, port, peer);
 	if (end->length_m != port->length_m)
 		log_warning("%s: CABLE_LENGTH of %s is %" PRIu32 " m, and %" PRIu32
 			    " m at its other end in %s: the longer counts",
 			    at->path, port->name, port->length_m, end->length_m, peer->path);
 	port->length_m = max_u32(port->length_m, end->length_m);
-	ret = add_cable(f, at, peer->name, port);
+	ret = add_cable(f, at, peer->name, true, port);
 	port->number = ++used[at - f->switches];
 	end->number = ++used[peer - f->switches];
 	return ret;
@@ -547,6 +563,106 @@ warn_of_unconnected(const struct sonic_switch *at)
 		count += at->ports[p].up && at->ports[p].number == 0 && at->ports[p].peer[0] == '\0';
 	if (count != 0)
 		log_warning("%s: no file names neighbors of %u ports that are up: they have no cable", at->path, count);
+}
+
+/* Ports with a cable; the first one's settings are the switch's. */
+static const struct sonic_port *
+first_port(const struct sonic_switch *at)
+{
+	for (uint32_t i = 0; i < at->nports; i++)
+		if (at->ports[i].number != 0)
+			return &at->ports[i];
+	return NULL;
+}
+
+/* Neighbors of several ports that nothing says to be hosts: switches whose file is missing look like that. */
+static int
+warn_of_unknown(const struct fabric *f)
+{
+	uint16_t *ports_of = calloc(f->nhosts + 1u, sizeof(*ports_of));
+	uint32_t count = 0, most = 0;
+	char more[64] = "";
+
+	if (ports_of == NULL)
+		return err_set(f->err, -ENOMEM, "out of memory for %" PRIu32 " hosts", f->nhosts);
+	for (uint32_t i = 0; i < f->nswitches; i++)
+		for (uint32_t p = 0; p < f->switches[i].nports; p++) {
+			const struct sonic_port *port = &f->switches[i].ports[p];
+			uint16_t host = 0;
+
+			if (f->nhosts != 0 && port->number != 0 && !port->leads_to_known)
+				host = *host_slot(f, port->peer);
+			count += host != 0 && ++ports_of[host - 1] == 2;
+		}
+	for (uint32_t h = 1; h < f->nhosts; h++)
+		most = ports_of[h] > ports_of[most] ? h : most;
+	if (count > 1)
+		snprintf(more, sizeof(more), "; so are %" PRIu32 " more", count - 1);
+	if (count != 0)
+		log_warning(
+			"%s, neighbor of %u ports, has no file and no type in DEVICE_NEIGHBOR_METADATA: it is a host with "
+			"that number of NICs%s; of a switch, its config_db.json or its type would be right",
+			f->hosts[most], ports_of[most], more);
+	free(ports_of);
+	return 0;
+}
+
+/* Nodes as sets that cables join: switches by number, then hosts. @return the set's first member */
+static uint32_t
+set_of(uint32_t *sets, uint32_t node)
+{
+	while (sets[node] != node)
+		node = sets[node] = sets[sets[node]];
+	return node;
+}
+
+/* @return a switch with cables that none leads to from the first such switch; NULL: there is none */
+static const struct sonic_switch *
+find_separate(const struct fabric *f, uint32_t *sets, const struct sonic_switch **first)
+{
+	for (uint32_t n = 0; n < f->nswitches + f->nhosts; n++)
+		sets[n] = n;
+	for (uint32_t c = 0; c < f->ncables; c++) {
+		const struct cable *cable = &f->cables[c];
+		const struct sonic_switch *b = cable->is_to_switch ? find_switch(f, cable->b) : NULL;
+		uint32_t to = b != NULL ? (uint32_t)(b - f->switches) : f->nswitches + *host_slot(f, cable->b) - 1;
+
+		sets[set_of(sets, to)] = set_of(sets, (uint32_t)(cable->a - f->switches));
+	}
+	for (uint32_t i = 0; i < f->nswitches; i++) {
+		if (first_port(&f->switches[i]) == NULL)
+			continue;
+		*first = *first != NULL ? *first : &f->switches[i];
+		if (set_of(sets, i) != set_of(sets, (uint32_t)(*first - f->switches)))
+			return &f->switches[i];
+	}
+	return NULL;
+}
+
+/* A fabric is one: switches without a cable are left out, and parts that nothing connects are refused. */
+static int
+check_connected(const struct fabric *f)
+{
+	uint32_t *sets = calloc((size_t)f->nswitches + f->nhosts, sizeof(*sets));
+	const struct sonic_switch *first = NULL, *separate;
+
+	if (sets == NULL)
+		return err_set(f->err, -ENOMEM, "out of memory for %" PRIu32 " switches", f->nswitches);
+	if (f->nhalf != 0)
+		log_warning("%s: the cable is as that file has it; %" PRIu32 " cable%s in the file of one end alone",
+			    f->half, f->nhalf, f->nhalf == 1 ? " is" : "s are");
+	for (uint32_t i = 0; i < f->nswitches; i++)
+		if (first_port(&f->switches[i]) == NULL)
+			log_warning("%s: no port of %s has a cable: the switch is left out", f->switches[i].path,
+				    f->switches[i].name);
+	separate = find_separate(f, sets, &first);
+	free(sets);
+	if (separate == NULL)
+		return 0;
+	return err_set(f->err, -EINVAL,
+		       "%s: no cable or switch connects %s and %s: the files of the switches between them, or "
+		       "DEVICE_NEIGHBOR with the ports that lead there, would be right",
+		       separate->path, first->name, separate->name);
 }
 
 static int
@@ -588,7 +704,8 @@ connect_all(struct fabric *f)
 			      "ports between them, or one file, would be right",
 			      f->switches[0].path, f->switches[0].name, f->switches[1].name);
 	free(used);
-	return ret;
+	ret = ret == 0 ? warn_of_unknown(f) : ret;
+	return ret == 0 ? check_connected(f) : ret;
 }
 
 /* RoCE data that its DSCP leads to a queue without PFC, where another DSCP leads to one with PFC. */
@@ -647,12 +764,18 @@ choose_classes(struct fabric *f)
 static void
 write_topology(const struct fabric *f, FILE *to)
 {
+	uint32_t count = 0;
+
 	fprintf(to, "topology = {\n  kind = \"explicit\";\n  hosts = [");
 	for (uint32_t i = 0; i < f->nhosts; i++)
 		fprintf(to, "%s%s\"%s\"", i != 0 ? "," : "", i % 8 == 0 ? "\n    " : " ", f->hosts[i]);
 	fprintf(to, "\n  ];\n  switches = [");
 	for (uint32_t i = 0; i < f->nswitches; i++)
-		fprintf(to, "%s%s\"%s\"", i != 0 ? "," : "", i % 8 == 0 ? "\n    " : " ", f->switches[i].name);
+		if (first_port(&f->switches[i]) != NULL) {
+			fprintf(to, "%s%s\"%s\"", count != 0 ? "," : "", count % 8 == 0 ? "\n    " : " ",
+				f->switches[i].name);
+			count++;
+		}
 	fprintf(to, "\n  ];\n  links = (\n");
 	for (uint32_t i = 0; i < f->ncables; i++) {
 		const struct cable *cable = &f->cables[i];
@@ -663,137 +786,6 @@ write_topology(const struct fabric *f, FILE *to)
 	fprintf(to, "  );\n};\n\n");
 }
 
-static void
-write_rows(const char *key, const struct sonic_switch *at, const uint8_t of[SONIC_CLASSES], FILE *to)
-{
-	const char *comma = "";
-
-	fprintf(to, "    %s = (", key);
-	for (uint8_t c = 1; c < SONIC_CLASSES; c++)
-		if (of[c] != SONIC_NONE) {
-			fprintf(to, "%s \"%u %s\"", comma, c, at->profiles[of[c]].name);
-			comma = ",";
-		}
-	fprintf(to, " );\n");
-}
-
-static void
-write_pfc(const struct sonic_settings *s, FILE *to)
-{
-	const char *comma = "";
-
-	fprintf(to, "    pfc = { enabled = %s; asymmetric = %s; priorities = [", s->lossless != 0 ? "true" : "false",
-		s->asymmetric ? "true" : "false");
-	for (uint8_t c = 1; c < SONIC_CLASSES; c++)
-		if (s->lossless >> c & 1) {
-			fprintf(to, "%s \"%u\"", comma, c);
-			comma = ",";
-		}
-	fprintf(to, " ]; };\n");
-}
-
-static void
-write_wreds(const struct sonic_switch *at, const struct sonic_settings *s, FILE *to)
-{
-	const char *comma = "";
-
-	fprintf(to, "    wred = (");
-	for (uint8_t c = 1; c < SONIC_CLASSES; c++)
-		if (s->wreds[c] != SONIC_NONE) {
-			const struct sonic_wred *wred = &at->wreds[s->wreds[c]];
-
-			fprintf(to, "%s { class = %u; kmin = %" PRIu64 "L; kmax = %" PRIu64 "L; pmax = %.2f; }", comma, c,
-				wred->kmin_bytes, wred->kmax_bytes, wred->pmax);
-			comma = ",";
-		}
-	fprintf(to, " );\n");
-}
-
-static void
-write_weights(const struct sonic_settings *s, FILE *to)
-{
-	const char *comma = "";
-	uint32_t most = 0;
-
-	for (uint8_t c = 1; c < SONIC_CLASSES; c++)
-		most = max_u32(most, s->weights[c]);
-	if (most == 0)
-		return;
-	fprintf(to, "    weights = [");
-	for (uint8_t c = 1; c < SONIC_CLASSES; c++)
-		if (s->weights[c] != 0) {
-			uint32_t weight = most > MAX_WEIGHT ? s->weights[c] * MAX_WEIGHT / most : s->weights[c];
-
-			fprintf(to, "%s \"%u:%u\"", comma, c, max_u32(weight, 1));
-			comma = ",";
-		}
-	fprintf(to, " ];\n");
-}
-
-/* Writes the settings of a switch, or of those ports that differ from it. */
-static void
-write_settings(const struct fabric *f, const struct sonic_switch *at, const struct sonic_settings *s, FILE *to)
-{
-	uint8_t class = s->roce_class == 0 ? BEST_EFFORT : s->roce_class;
-
-	if (at->npools != 0) {
-		write_rows("buffer_pg", at, s->groups, to);
-		write_rows("buffer_queue", at, s->queues, to);
-	}
-	write_pfc(s, to);
-	write_wreds(at, s, to);
-	write_weights(s, to);
-	if (class != SONIC_NONE)
-		fprintf(to, "    class_map = [ \"%u:%u\" ];\n", f->data_class * DSCP_STEP, class);
-	if (s->watchdog.enabled)
-		fprintf(to,
-			"    watchdog = { enabled = true; detection_time = \"%" PRIu32 "ms\"; restoration_time = \"%" PRIu32
-			"ms\"; action = \"%s\"; };\n",
-			s->watchdog.detection_ms, s->watchdog.restoration_ms, s->watchdog.action);
-	else
-		fprintf(to, "    watchdog = { enabled = false; };\n");
-}
-
-static void
-write_pools(const struct sonic_switch *at, FILE *to)
-{
-	const char *comma = "";
-
-	fprintf(to, "    buffer = %" PRIu64 "L; // the largest pool: files do not have the chip's\n    buffer_pool = (",
-		at->buffer_bytes);
-	for (uint32_t i = 0; i < at->npools; i++) {
-		const struct sonic_pool *pool = &at->pools[i];
-
-		if (pool->size_bytes == 0)
-			continue;
-		fprintf(to,
-			"%s\n      { name = \"%s\"; type = \"%s\"; mode = \"%s\"; size = %" PRIu64 "L; xoff = %" PRIu64
-			"L; }",
-			comma, pool->name, pool->egress ? "egress" : "ingress", pool->is_static ? "static" : "dynamic",
-			pool->size_bytes, pool->egress ? 0 : pool->xoff_bytes);
-		comma = ",";
-	}
-	fprintf(to, "\n    );\n    buffer_profile = (");
-	comma = "";
-	for (uint32_t i = 0; i < at->nprofiles; i++) {
-		const struct sonic_profile *p = &at->profiles[i];
-
-		if (at->pools[p->pool].size_bytes == 0)
-			continue;
-		fprintf(to, "%s\n      { name = \"%s\"; pool = \"%s\"; size = %" PRIu64 "L; ", comma, p->name,
-			at->pools[p->pool].name, p->size_bytes);
-		if (!at->pools[p->pool].egress)
-			fprintf(to, "xon = %" PRIu64 "L; xon_offset = %" PRIu64 "L; xoff = %" PRIu64 "L; ", p->xon_bytes,
-				p->xon_offset_bytes, p->xoff_bytes);
-		if (p->is_static)
-			fprintf(to, "mode = \"static\"; static_th = %" PRIu64 "L; }", p->static_th_bytes);
-		else
-			fprintf(to, "dynamic_th = %d; mode = \"dynamic\"; }", p->dynamic_th);
-		comma = ",";
-	}
-	fprintf(to, "\n    );\n");
-}
-
 static bool
 same_settings(const struct sonic_settings *a, const struct sonic_settings *b)
 {
@@ -802,16 +794,6 @@ same_settings(const struct sonic_settings *a, const struct sonic_settings *b)
 	x.mtu = y.mtu = 0;                     /* a port's alone */
 	x.lossless_dscp = y.lossless_dscp = 0; /* of a warning */
 	return memcmp(&x, &y, sizeof(x)) == 0;
-}
-
-/* Ports with a cable; the first one's settings are the switch's. */
-static const struct sonic_port *
-first_port(const struct sonic_switch *at)
-{
-	for (uint32_t i = 0; i < at->nports; i++)
-		if (at->ports[i].number != 0)
-			return &at->ports[i];
-	return NULL;
 }
 
 static void
@@ -828,8 +810,8 @@ write_switches(const struct fabric *f, FILE *to)
 			continue;
 		fprintf(to, "%s\n  {\n    names = [ \"%s\" ]; // %s\n", comma, at->name, at->path);
 		if (at->npools != 0)
-			write_pools(at, to);
-		write_settings(f, at, &first->settings, to);
+			sonic_write_pools(at, to);
+		sonic_write_settings(at, &first->settings, f->data_class, to);
 		fprintf(to, "  }");
 		comma = ",";
 	}
@@ -858,7 +840,7 @@ write_ports_like(const struct fabric *f, const struct sonic_switch *at, uint32_t
 	if (s->mtu != 0)
 		fprintf(to, "    mtu = %u;\n", s->mtu);
 	if (!same_settings(s, &first_port(at)->settings))
-		write_settings(f, at, s, to);
+		sonic_write_settings(at, s, f->data_class, to);
 	fprintf(to, "  }");
 	*comma = ",";
 }
@@ -928,10 +910,14 @@ write_all(const struct fabric *f, FILE *to)
 static void
 write_scenario(const struct fabric *f, FILE *to)
 {
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < f->nswitches; i++)
+		count += first_port(&f->switches[i]) != NULL;
 	fprintf(to,
 		"// Made by rocelab import sonic: %" PRIu32 " switches, %" PRIu32 " hosts, %" PRIu32
 		" cables.\n// Its traffic is an example: give flows, collectives or jobs.\n\n",
-		f->nswitches, f->nhosts, f->ncables);
+		count, f->nhosts, f->ncables);
 	write_topology(f, to);
 	write_all(f, to);
 	write_switches(f, to);
@@ -954,6 +940,7 @@ sonic_import(const struct sonic_files *files, FILE *to, struct err *err)
 	if (ret == 0) {
 		choose_classes(f);
 		warn_of_dscp(f);
+		sonic_warn_of_left(f->common.left);
 		write_scenario(f, to);
 	}
 	for (uint32_t i = 0; f->switches != NULL && i < f->nswitches; i++)

@@ -37,6 +37,7 @@ int sonic_import(const struct sonic_files *files, FILE *to, struct err *err);
 
 #define SONIC_NAME 64
 #define SONIC_CLASSES 8
+#define SONIC_QUEUES 20 /* of a port: unicast and multicast ones; those from SONIC_CLASSES on carry nothing here */
 #define SONIC_PORTS 1024
 #define SONIC_POOLS 8
 #define SONIC_PROFILES 64
@@ -94,7 +95,7 @@ struct sonic_port {
 	char name[SONIC_NAME];
 	char alias[SONIC_NAME], asic_port[SONIC_NAME]; /* neighbors may call it so; "": none */
 	char peer[SONIC_NAME], peer_port[SONIC_NAME];  /* "": none */
-	bool up, leads_to_switch;                      /* by DEVICE_NEIGHBOR_METADATA */
+	bool up, leads_to_switch, leads_to_known;      /* the last two by DEVICE_NEIGHBOR_METADATA */
 	uint64_t rate_mbps;
 	uint32_t length_m;
 	struct sonic_settings settings;
@@ -123,8 +124,22 @@ struct sonic_row {
 	int32_t dynamic_th;
 };
 
-/* Settings that belong to no single switch. */
+/* "Ethernet0,Ethernet4|3-4" */
+struct sonic_key {
+	const char *bar; /* behind the ports */
+	uint32_t from, to;
+};
+
+/* What the files have and a scenario does not: kinds are rows of a table in sonic_files.c. */
+#define SONIC_KINDS_LEFT 16
+struct sonic_left {
+	char first[256]; /* file, place, value */
+	uint32_t count;
+};
+
+/* What is of no single switch. */
 struct sonic_common {
+	struct sonic_left left[SONIC_KINDS_LEFT];
 	json_t *tables;  /* object: tables that switches have where they lack their own */
 	json_t *origins; /* object: the file of each */
 	struct sonic_row rows[SONIC_ROWS];
@@ -144,3 +159,14 @@ int sonic_read_switch(const json_t *config, const struct sonic_common *common, s
 void sonic_switch_fini(struct sonic_switch *at);
 /* Adds the rows of a pg_profile_lookup.ini. @return 0, -EINVAL or -ENOMEM with err set */
 int sonic_read_rows(const char *path, struct sonic_common *common, struct err *err);
+/* @return false: no key of ports and classes, in order */
+bool sonic_parse_key(const char *text, struct sonic_key *key);
+/* Notes what of a file's tables a scenario has no place for. */
+void sonic_note_left(const json_t *tables, const char *path, struct sonic_left left[SONIC_KINDS_LEFT]);
+/* Warns of what was noted, a line a kind: the first place, its value, what it means here, and the number of places. */
+void sonic_warn_of_left(const struct sonic_left left[SONIC_KINDS_LEFT]);
+/* Writes the pools and profiles of a switch that has some. */
+void sonic_write_pools(const struct sonic_switch *at, FILE *to);
+/* Writes the settings of a switch, or of its ports that differ. @param data_class  of RoCE data at hosts */
+void sonic_write_settings(const struct sonic_switch *at, const struct sonic_settings *settings, uint8_t data_class,
+			  FILE *to);

@@ -17,7 +17,7 @@
 #define DEFAULT_LENGTH_M 40 /* of a cable without one, or of 0 m */
 #define KEY_BYTES 16384     /* of one: names of many ports */
 #define SHOWN_BYTES 96      /* of a text in a message */
-#define MAX_CLASS 15        /* of traffic classes and queues; those from SONIC_CLASSES on carry nothing here */
+#define MAX_CLASS 15        /* of traffic classes; those from SONIC_CLASSES on carry nothing here */
 #define MAX_EXPONENT 8      /* of dynamic_th */
 
 struct reader {
@@ -250,11 +250,12 @@ read_kind(const struct reader *r, const struct entry *entry)
 	char type[SONIC_NAME];
 	int ret = name_of(r, entry, "type", type);
 
-	if (ret != 0 || (strstr(type, "Router") == NULL && strcmp(type, "Asic") != 0))
-		return ret;
-	for (uint32_t i = 0; i < r->at->nports; i++)
-		r->at->ports[i].leads_to_switch |= strcmp(r->at->ports[i].peer, entry->key) == 0;
-	return 0;
+	for (uint32_t i = 0; ret == 0 && type[0] != '\0' && i < r->at->nports; i++)
+		if (strcmp(r->at->ports[i].peer, entry->key) == 0) {
+			r->at->ports[i].leads_to_known = true;
+			r->at->ports[i].leads_to_switch = strstr(type, "Router") != NULL || strcmp(type, "Asic") == 0;
+		}
+	return ret;
 }
 
 static int
@@ -397,70 +398,79 @@ read_profile(const struct reader *r, const struct entry *entry)
 
 /* Rows by port and class: "Ethernet0,Ethernet4|3-4". */
 
-/* Applies a row to one of its ports and classes. @param index  of the switch's profile, or SONIC_NONE */
-typedef void (*put_row)(struct sonic_settings *settings, uint8_t class, uint8_t index);
-
-static bool
-parse_classes(const char *text, uint64_t *from, uint64_t *to)
-{
-	const char *end = number_scan(text, from);
-
-	if (end == NULL)
-		return false;
-	*to = *from;
-	return *from <= MAX_CLASS && (*end == '\0' || (*end == '-' && number_parse(end + 1, *from, MAX_CLASS, to)));
-}
+/*
+ * What a row gives each of its ports and classes. @param index  a number of the switch's, or SONIC_NONE
+ * @return false: another row has given it another
+ */
+typedef bool (*put_row)(struct sonic_settings *settings, uint8_t class, uint8_t index);
 
 static int
 put_rows(const struct reader *r, const struct entry *entry, put_row put, uint8_t index)
 {
-	const char *bar = strrchr(entry->key, '|'), *name = entry->key;
-	uint64_t from, to;
+	bool groups = strcmp(entry->table, "BUFFER_PG") == 0;
+	struct sonic_key key = { .from = 0 };
+	const char *name = entry->key;
 
-	if (bar == NULL || strlen(entry->key) >= KEY_BYTES || !parse_classes(bar + 1, &from, &to))
-		return fail(r, entry, NULL, "ports and classes, as \"Ethernet0,Ethernet4|3-4\", would be right");
-	while (name < bar) {
-		size_t length = min_u64(strcspn(name, ","), (uint64_t)(bar - name));
+	if (strlen(entry->key) >= KEY_BYTES || !sonic_parse_key(entry->key, &key) ||
+	    key.to >= (groups ? SONIC_CLASSES : SONIC_QUEUES))
+		return fail(r, entry, NULL, "ports and %s, as \"Ethernet0,Ethernet4|3-4\", would be right",
+			    groups ? "priority groups 0 to 7" : "queues 0 to 19");
+	while (name < key.bar) {
+		size_t length = min_u64(strcspn(name, ","), (uint64_t)(key.bar - name));
 		struct sonic_port *port = find_port(r->at, name, length);
 
 		if (port == NULL && entry->file == r->at->path)
 			return fail(r, entry, NULL, "no such port in PORT");
-		for (uint64_t class = from; port != NULL && class <= to && class < SONIC_CLASSES; class ++)
-			put(&port->settings, (uint8_t) class, index);
+		for (uint32_t class = key.from; port != NULL && class <= key.to && class < SONIC_CLASSES; class ++)
+			if (!put(&port->settings, (uint8_t) class, index))
+				return fail(
+					r, entry, NULL,
+					"another row of %s has %s and %u, too, with another value: one row would be right",
+					entry->table, port->name, class);
 		name += length + 1;
 	}
 	return 0;
 }
 
-static void
+static bool
+put(uint8_t *at, uint8_t index, uint8_t none)
+{
+	uint8_t before = *at;
+
+	*at = index != none ? index : before;
+	return before == none || index == none || before == index;
+}
+
+static bool
 put_group(struct sonic_settings *settings, uint8_t class, uint8_t index)
 {
-	settings->groups[class] = index;
+	return put(&settings->groups[class], index, SONIC_NONE);
 }
 
-static void
+static bool
 put_queue(struct sonic_settings *settings, uint8_t class, uint8_t index)
 {
-	settings->queues[class] = index;
+	return put(&settings->queues[class], index, SONIC_NONE);
 }
 
-static void
+static bool
 put_wred(struct sonic_settings *settings, uint8_t class, uint8_t index)
 {
-	settings->wreds[class] = index;
+	return put(&settings->wreds[class], index, SONIC_NONE);
 }
 
-static void
+static bool
 put_weight(struct sonic_settings *settings, uint8_t class, uint8_t index)
 {
-	settings->weights[class] = index;
+	return put(&settings->weights[class], index, 0) && (settings->strict >> class & 1) == 0;
 }
 
-static void
+static bool
 put_strict(struct sonic_settings *settings, uint8_t class, uint8_t index)
 {
 	(void)index;
 	settings->strict |= (uint8_t)(1u << class);
+	return settings->weights[class] == 0;
 }
 
 /* NVIDIA's switches have a pool of 0 B, of which ports without a cable are. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Files of SONiC as such: JSON documents, and pg_profile_lookup.ini. */
+/*
+ * Files of SONiC as such: JSON documents, and pg_profile_lookup.ini; what of them a scenario has
+ * no place for, and the part of it that is a switch's.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -8,7 +11,14 @@
 #include "collectives/import/import.h"
 #include "collectives/import/sonic.h"
 #include "common/array.h"
+#include "common/log.h"
+#include "common/minmax.h"
+#include "common/printable.h"
 #include "common/units.h"
+
+#define DSCP_STEP 8   /* class c has DSCP 8 x c here */
+#define BEST_EFFORT 1 /* stands for class 0, which carries control here */
+#define MAX_WEIGHT 64
 
 /* Objects and lists of a text, and those that begin in its strings. */
 static size_t
@@ -151,4 +161,304 @@ sonic_read_rows(const char *path, struct sonic_common *common, struct err *err)
 		ret = err_set(err, -EINVAL, "%s:%d: no row; \"100000 5m 18432 18432 35840 0\" is one", path, number_of);
 	free(text);
 	return ret;
+}
+
+/* What of the files a scenario has no place for. */
+
+bool
+sonic_parse_key(const char *text, struct sonic_key *key)
+{
+	const char *bar = strrchr(text, '|'), *end;
+	uint64_t from, to;
+
+	end = bar != NULL && bar != text ? number_scan(bar + 1, &from) : NULL;
+	to = from = end != NULL ? from : 0;
+	if (end == NULL || from > UINT16_MAX || (*end == '-' && !number_parse(end + 1, from, UINT16_MAX, &to)) ||
+	    (*end != '-' && *end != '\0'))
+		return false;
+	*key = (struct sonic_key){ bar, (uint32_t)from, (uint32_t)to };
+	return true;
+}
+
+/* Of a key's classes. */
+struct left_classes {
+	const char *table;
+	uint32_t from, to;
+	const char *meaning;
+};
+
+/* A field whose value has an effect on a switch; a table without a field: each entry. */
+struct left_field {
+	const char *table, *field, *harmless; /* the value that changes nothing; NULL: none */
+	const char *meaning;
+};
+
+#define CONTROL                                                                                                            \
+	"queue and group 0 carry control here, which no profile, weight or mark is of; class 1 has those of RoCE data "    \
+	"there"
+
+static const struct left_classes left_classes[] = {
+	{ "BUFFER_PG", 0, 0, CONTROL },
+	{ "BUFFER_QUEUE", 0, 0, CONTROL },
+	{ "QUEUE", 0, 0, CONTROL },
+	{ "BUFFER_QUEUE", SONIC_CLASSES, SONIC_QUEUES, "queues are 0 to 7 here, all of unicast: no data is in others" },
+	{ "QUEUE", SONIC_CLASSES, SONIC_QUEUES, "queues are 0 to 7 here, all of unicast: no data is in others" },
+};
+
+static const struct left_field left_fields[] = {
+	{ "SCHEDULER", "pir", "0", "a queue has no highest rate here" },
+	{ "SCHEDULER", "cir", "0", "a queue has no assured rate here beside its weight" },
+	{ "PORT_QOS_MAP", "scheduler", NULL, "a port has its cable's rate here, and no other" },
+	{ "PORT_QOS_MAP", "dot1p_to_tc_map", NULL, "classes are by DSCP here" },
+	{ "PORT_QOS_MAP", "tc_to_dscp_map", NULL, "a switch changes no DSCP here" },
+	{ "BUFFER_PROFILE", "packet_discard_action", "drop", "what does not fit is dropped here" },
+	{ "PFC_WD", "BIG_RED_SWITCH", "disable", "a watchdog acts by what it detects here" },
+	{ "BUFFER_PORT_INGRESS_PROFILE_LIST", NULL, NULL, "a port has no limit in a pool here beside those of its groups" },
+	{ "BUFFER_PORT_EGRESS_PROFILE_LIST", NULL, NULL, "a port has no limit in a pool here beside those of its queues" },
+	{ "MAP_PFC_PRIORITY_TO_QUEUE", "", NULL, "a PAUSE of priority p is of queue p here" },
+	{ "PFC_PRIORITY_TO_PRIORITY_GROUP_MAP", "", NULL, "a PAUSE of priority p is of group p here" },
+};
+
+_Static_assert(ARRAY_LEN(left_classes) + ARRAY_LEN(left_fields) <= SONIC_KINDS_LEFT, "a kind has a place");
+
+/* @param field, value  NULL: none */
+static void
+note(struct sonic_left *left, const char *path, const char *table, const char *key, const char *field, const json_t *value)
+{
+	char shown[64], text[64];
+
+	if (left->count++ != 0)
+		return;
+	snprintf(text, sizeof(text), "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+	snprintf(left->first, sizeof(left->first), "%.80s: %s.%s", path, table, printable_text(key, shown, sizeof(shown)));
+	if (field != NULL)
+		snprintf(left->first + strlen(left->first), sizeof(left->first) - strlen(left->first), ".%s = %s", field,
+			 printable_text(json_string_value(value) != NULL ? json_string_value(value) : text, shown,
+					sizeof(shown)));
+}
+
+/* A map's rows that lead from a number to another. */
+static void
+note_rows(const json_t *map, const char *path, const char *table, const char *key, struct sonic_left *left)
+{
+	const char *name;
+	json_t *value;
+
+	json_object_foreach((json_t *)(uintptr_t)map, name, value) {
+		uint64_t from = 0, to = (uint64_t)json_integer_value(value);
+		char shown[32];
+
+		if (number_parse(name, 0, UINT16_MAX, &from) &&
+		    (json_is_integer(value) ||
+		     (json_is_string(value) && number_parse(json_string_value(value), 0, UINT16_MAX, &to))) &&
+		    from != to)
+			note(left, path, table, key, printable_text(name, shown, sizeof(shown)), value);
+	}
+}
+
+static void
+note_fields(const json_t *tables, const char *path, const struct left_field *kind, struct sonic_left *left)
+{
+	const char *key;
+	json_t *fields;
+
+	json_object_foreach(json_object_get(tables, kind->table), key, fields) {
+		const json_t *value = kind->field != NULL ? json_object_get(fields, kind->field) : NULL;
+
+		if (kind->field == NULL)
+			note(left, path, kind->table, key, NULL, NULL);
+		else if (kind->field[0] == '\0')
+			note_rows(fields, path, kind->table, key, left);
+		else if (value != NULL && (kind->harmless == NULL || !json_is_string(value) ||
+					   strcmp(json_string_value(value), kind->harmless) != 0))
+			note(left, path, kind->table, key, kind->field, value);
+	}
+}
+
+/* The profile or scheduler that a row has, which is its value. */
+static void
+note_classes(const json_t *tables, const char *path, const struct left_classes *kind, struct sonic_left *left)
+{
+	const char *key;
+	json_t *fields;
+
+	json_object_foreach(json_object_get(tables, kind->table), key, fields) {
+		struct sonic_key range;
+		void *first = json_object_iter(fields);
+
+		if (sonic_parse_key(key, &range) && range.from <= kind->to && range.to >= kind->from && first != NULL)
+			note(left, path, kind->table, key, json_object_iter_key(first), json_object_iter_value(first));
+	}
+}
+
+void
+sonic_note_left(const json_t *tables, const char *path, struct sonic_left left[SONIC_KINDS_LEFT])
+{
+	for (size_t i = 0; i < ARRAY_LEN(left_classes); i++)
+		note_classes(tables, path, &left_classes[i], left++);
+	for (size_t i = 0; i < ARRAY_LEN(left_fields); i++)
+		note_fields(tables, path, &left_fields[i], left++);
+}
+
+void
+sonic_warn_of_left(const struct sonic_left left[SONIC_KINDS_LEFT])
+{
+	for (size_t i = 0; i < ARRAY_LEN(left_classes) + ARRAY_LEN(left_fields); i++) {
+		char more[64] = "";
+
+		if (left[i].count > 1)
+			snprintf(more, sizeof(more), "; so it is at %" PRIu32 " more place%s", left[i].count - 1,
+				 left[i].count == 2 ? "" : "s");
+		if (left[i].count != 0)
+			log_warning("%s is left out: %s%s", left[i].first,
+				    i < ARRAY_LEN(left_classes) ? left_classes[i].meaning
+								: left_fields[i - ARRAY_LEN(left_classes)].meaning,
+				    more);
+	}
+}
+
+/* A switch's part of a scenario. */
+
+static void
+write_rows(const char *key, const struct sonic_switch *at, const uint8_t of[SONIC_CLASSES], FILE *to)
+{
+	const char *comma = "";
+
+	fprintf(to, "    %s = (", key);
+	for (uint8_t c = 1; c < SONIC_CLASSES; c++)
+		if (of[c] != SONIC_NONE) {
+			fprintf(to, "%s \"%u %s\"", comma, c, at->profiles[of[c]].name);
+			comma = ",";
+		}
+	fprintf(to, " );\n");
+}
+
+static void
+write_pfc(const struct sonic_settings *s, FILE *to)
+{
+	const char *comma = "";
+
+	fprintf(to, "    pfc = { enabled = %s; asymmetric = %s; priorities = [", s->lossless != 0 ? "true" : "false",
+		s->asymmetric ? "true" : "false");
+	for (uint8_t c = 1; c < SONIC_CLASSES; c++)
+		if (s->lossless >> c & 1) {
+			fprintf(to, "%s \"%u\"", comma, c);
+			comma = ",";
+		}
+	fprintf(to, " ]; };\n");
+}
+
+static void
+write_wreds(const struct sonic_switch *at, const struct sonic_settings *s, FILE *to)
+{
+	const char *comma = "";
+
+	fprintf(to, "    wred = (");
+	for (uint8_t c = 1; c < SONIC_CLASSES; c++)
+		if (s->wreds[c] != SONIC_NONE) {
+			const struct sonic_wred *wred = &at->wreds[s->wreds[c]];
+
+			fprintf(to, "%s { class = %u; kmin = %" PRIu64 "L; kmax = %" PRIu64 "L; pmax = %.2f; }", comma, c,
+				wred->kmin_bytes, wred->kmax_bytes, wred->pmax);
+			comma = ",";
+		}
+	fprintf(to, " );\n");
+}
+
+static void
+write_weights(const struct sonic_settings *s, FILE *to)
+{
+	const char *comma = "";
+	uint32_t most = 0;
+
+	for (uint8_t c = 1; c < SONIC_CLASSES; c++)
+		most = max_u32(most, s->weights[c]);
+	if (most == 0)
+		return;
+	fprintf(to, "    weights = [");
+	for (uint8_t c = 1; c < SONIC_CLASSES; c++)
+		if (s->weights[c] != 0) {
+			uint32_t weight = most > MAX_WEIGHT ? s->weights[c] * MAX_WEIGHT / most : s->weights[c];
+
+			fprintf(to, "%s \"%u:%u\"", comma, c, max_u32(weight, 1));
+			comma = ",";
+		}
+	fprintf(to, " ];\n");
+}
+
+/* Data in queue 0 is in the class that stands for it, which has the rows of 0 then. */
+static void
+move_best_effort(struct sonic_settings *s)
+{
+	s->groups[BEST_EFFORT] = s->groups[0];
+	s->queues[BEST_EFFORT] = s->queues[0];
+	s->wreds[BEST_EFFORT] = s->wreds[0];
+	s->weights[BEST_EFFORT] = s->weights[0];
+}
+
+void
+sonic_write_settings(const struct sonic_switch *at, const struct sonic_settings *settings, uint8_t data_class, FILE *to)
+{
+	struct sonic_settings moved = *settings, *s = &moved;
+	uint8_t class = s->roce_class == 0 ? BEST_EFFORT : s->roce_class;
+
+	if (s->roce_class == 0)
+		move_best_effort(s);
+
+	if (at->npools != 0) {
+		write_rows("buffer_pg", at, s->groups, to);
+		write_rows("buffer_queue", at, s->queues, to);
+	}
+	write_pfc(s, to);
+	write_wreds(at, s, to);
+	write_weights(s, to);
+	if (class != SONIC_NONE)
+		fprintf(to, "    class_map = [ \"%u:%u\" ];\n", data_class * DSCP_STEP, class);
+	if (s->watchdog.enabled)
+		fprintf(to,
+			"    watchdog = { enabled = true; detection_time = \"%" PRIu32 "ms\"; restoration_time = \"%" PRIu32
+			"ms\"; action = \"%s\"; };\n",
+			s->watchdog.detection_ms, s->watchdog.restoration_ms, s->watchdog.action);
+	else
+		fprintf(to, "    watchdog = { enabled = false; };\n");
+}
+
+void
+sonic_write_pools(const struct sonic_switch *at, FILE *to)
+{
+	const char *comma = "";
+
+	fprintf(to, "    buffer = %" PRIu64 "L; // the largest pool: files do not have the chip's\n    buffer_pool = (",
+		at->buffer_bytes);
+	for (uint32_t i = 0; i < at->npools; i++) {
+		const struct sonic_pool *pool = &at->pools[i];
+
+		if (pool->size_bytes == 0)
+			continue;
+		fprintf(to,
+			"%s\n      { name = \"%s\"; type = \"%s\"; mode = \"%s\"; size = %" PRIu64 "L; xoff = %" PRIu64
+			"L; }",
+			comma, pool->name, pool->egress ? "egress" : "ingress", pool->is_static ? "static" : "dynamic",
+			pool->size_bytes, pool->egress ? 0 : pool->xoff_bytes);
+		comma = ",";
+	}
+	fprintf(to, "\n    );\n    buffer_profile = (");
+	comma = "";
+	for (uint32_t i = 0; i < at->nprofiles; i++) {
+		const struct sonic_profile *p = &at->profiles[i];
+
+		if (at->pools[p->pool].size_bytes == 0)
+			continue;
+		fprintf(to, "%s\n      { name = \"%s\"; pool = \"%s\"; size = %" PRIu64 "L; ", comma, p->name,
+			at->pools[p->pool].name, p->size_bytes);
+		if (!at->pools[p->pool].egress)
+			fprintf(to, "xon = %" PRIu64 "L; xon_offset = %" PRIu64 "L; xoff = %" PRIu64 "L; ", p->xon_bytes,
+				p->xon_offset_bytes, p->xoff_bytes);
+		if (p->is_static)
+			fprintf(to, "mode = \"static\"; static_th = %" PRIu64 "L; }", p->static_th_bytes);
+		else
+			fprintf(to, "dynamic_th = %d; mode = \"dynamic\"; }", p->dynamic_th);
+		comma = ",";
+	}
+	fprintf(to, "\n    );\n");
 }

@@ -375,8 +375,9 @@ static const struct {
 	  "BUFFER_PG.Ethernet8|3.profile: \"q\" is of an egress pool" },
 	{ "{" PORTS POOLS "\"BUFFER_PG\": {\"Ethernet9|3\": {\"profile\": \"p\"}}}",
 	  "BUFFER_PG.Ethernet9|3: no such port in PORT" },
-	{ "{" PORTS POOLS "\"BUFFER_PG\": {\"Ethernet8|4-3\": {\"profile\": \"p\"}}}", "ports and classes, as" },
-	{ "{" PORTS POOLS "\"BUFFER_QUEUE\": {\"Ethernet8\": {\"profile\": \"q\"}}}", "ports and classes, as" },
+	{ "{" PORTS POOLS "\"BUFFER_PG\": {\"Ethernet8|4-3\": {\"profile\": \"p\"}}}",
+	  "ports and priority groups 0 to 7, as" },
+	{ "{" PORTS POOLS "\"BUFFER_QUEUE\": {\"Ethernet8\": {\"profile\": \"q\"}}}", "ports and queues 0 to 19, as" },
 	{ "{" PORTS "\"BUFFER_PROFILE\": {\"bad\\u0022name\": {}}}",
 	  "a name of 1 to 63 printable characters without quotes" },
 	{ "{" PORTS "\"WRED_PROFILE\": {\"w\": {\"ecn\": \"ecn_all\", \"green_min_threshold\": 5, "
@@ -460,10 +461,13 @@ static const struct {
 	{ "{" PORTS "\"CABLE_LENGTH\": {\"A\": {\"Ethernet8\": \"200001m\"}}}", "a length as \"40m\"" },
 	{ "{" PORTS "\"CABLE_LENGTH\": {\"A\": {\"Ethernet8\": 40}}}", "Ethernet8: a length as \"40m\"" },
 	{ "{" PORTS "\"CABLE_LENGTH\": {\"A\": 40}}", "CABLE_LENGTH.A: an object of fields" },
-	{ "{" PORTS POOLS "\"BUFFER_PG\": {\"Ethernet8\": {\"profile\": \"p\"}}}", "ports and classes, as" },
-	{ "{" PORTS POOLS "\"BUFFER_PG\": {\"Ethernet8|4-3\": {\"profile\": \"p\"}}}", "ports and classes, as" },
-	{ "{" PORTS POOLS "\"BUFFER_PG\": {\"Ethernet8|x-3\": {\"profile\": \"p\"}}}", "ports and classes, as" },
-	{ "{" PORTS POOLS "\"BUFFER_PG\": {\"Ethernet8|16\": {\"profile\": \"p\"}}}", "ports and classes, as" },
+	{ "{" PORTS POOLS "\"BUFFER_PG\": {\"Ethernet8\": {\"profile\": \"p\"}}}", "ports and priority groups 0 to 7, as" },
+	{ "{" PORTS POOLS "\"BUFFER_PG\": {\"Ethernet8|4-3\": {\"profile\": \"p\"}}}",
+	  "ports and priority groups 0 to 7, as" },
+	{ "{" PORTS POOLS "\"BUFFER_PG\": {\"Ethernet8|x-3\": {\"profile\": \"p\"}}}",
+	  "ports and priority groups 0 to 7, as" },
+	{ "{" PORTS POOLS "\"BUFFER_PG\": {\"Ethernet8|16\": {\"profile\": \"p\"}}}",
+	  "ports and priority groups 0 to 7, as" },
 	{ "{" PORTS POOLS "\"BUFFER_PG\": {\"Ethernet9|3\": {\"profile\": \"p\"}}}", "no such port in PORT" },
 	{ HEAD "\"PORT\": {\"\": {\"speed\": 1}}}", "a name of 1 to" },
 	{ HEAD "\"PORT\": {\"a\\\"b\": {\"speed\": 1}}}", "a name of 1 to" },
@@ -484,13 +488,14 @@ static const struct {
 	  "BUFFER_PROFILE.r.size: found \"x\"" },
 	{ "{" PORTS POOLS "\"BUFFER_QUEUE\": {\"Ethernet8|3\": {\"profile\": \"p\"}}}", "\"p\" is of an ingress pool" },
 	{ "{" PORTS POOLS "\"BUFFER_QUEUE\": {\"Ethernet8|3\": {\"profile\": 3}}}", "profile: a string would be right" },
-	{ "{" PORTS POOLS "\"BUFFER_PG\": {\"Ethernet8|3x\": {\"profile\": \"p\"}}}", "ports and classes, as" },
+	{ "{" PORTS POOLS "\"BUFFER_PG\": {\"Ethernet8|3x\": {\"profile\": \"p\"}}}",
+	  "ports and priority groups 0 to 7, as" },
 	{ "{" PORTS "\"SCHEDULER\": {\"s\": {\"type\": 1}}, \"QUEUE\": {\"Ethernet8|3\": {\"scheduler\": \"s\"}}}",
 	  "SCHEDULER.s.type: a string would be right" },
 	{ "{" PORTS "\"QUEUE\": {\"Ethernet8|3\": {\"wred_profile\": 1}}}", "wred_profile: a string would be right" },
 	{ "{" PORTS "\"WRED_PROFILE\": {\"w\": {\"ecn\": \"ecn_all\"}, \"v\": {\"ecn\": \"ecn_all\"}}, "
 	  "\"QUEUE\": {\"Ethernet8\": {\"wred_profile\": \"w\"}}}",
-	  "QUEUE.Ethernet8: ports and classes, as" },
+	  "QUEUE.Ethernet8: ports and queues 0 to 19, as" },
 	{ "{" PORTS "\"PORT_QOS_MAP\": {\"Ethernet8\": {\"pfc_enable\": 3}}}", "pfc_enable: a string would be right" },
 	{ "{" PORTS "\"PORT_QOS_MAP\": {\"Ethernet8\": {\"tc_to_queue_map\": 3}}}",
 	  "tc_to_queue_map: a string would be right" },
@@ -673,7 +678,7 @@ rows_of_nothing_here_do_not_matter(void **state)
 	struct err err = { 0 };
 	char *text =
 		run("{ " PORTS POOLS "\"CABLE_LENGTH\": {\"A\": {\"Ethernet99\": \"5m\"}}, "
-		    "\"BUFFER_PG\": {\"Ethernet8,Ethernet16|3-10\": {\"profile\": \"p\"}}, "
+		    "\"BUFFER_PG\": {\"Ethernet8,Ethernet16|3-7\": {\"profile\": \"p\"}}, "
 		    "\"TC_TO_PRIORITY_GROUP_MAP\": {\"G\": {\"7\": \"9\"}}, \"TC_TO_QUEUE_MAP\": {\"Q\": {\"9\": \"9\"}}, "
 		    "\"DSCP_TO_TC_MAP\": {\"M\": {\"26\": \"4\", \"11\": \"9\"}}, "
 		    "\"PORT_QOS_MAP\": {\"global\": {\"dscp_to_tc_map\": 3}, \"Ethernet8,Ethernet16\": {\"pfc_enable\": "
@@ -862,7 +867,8 @@ a_switch_without_cables_has_no_settings(void **state)
 	(void)state;
 	if (text == NULL)
 		fail_msg("%s", err.text);
-	has(text, "switches = [\n    \"l0\", \"l1\"");
+	has(text, "// Made by rocelab import sonic: 1 switches, 1 hosts, 1 cables.");
+	has(text, "switches = [\n    \"l0\"\n  ]");
 	assert_null(strstr(text, "names = [ \"l1\""));
 	has(text, "buffer_pg = ( \"3 p\" );");
 	free(text);
@@ -884,7 +890,7 @@ a_key_of_too_many_ports_is_refused(void **state)
 		used += snprintf(text + used, sizeof(text) - (size_t)used, "Ethernet8,");
 	snprintf(text + used, sizeof(text) - (size_t)used, "Ethernet8|3\": {\"profile\": \"p\"}}}");
 	assert_null(run(text, NULL, SONIC_DSCP, &err));
-	has(err.text, "ports and classes, as");
+	has(err.text, "ports and priority groups 0 to 7, as");
 }
 
 static int

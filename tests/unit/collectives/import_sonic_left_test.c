@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What files of SONiC have and a scenario does not, and fabrics that files connect in part. */
+#include "collectives/import/sonic.h"
+#include "common/array.h"
+#include "tests/unit/collectives/sonic_rig.h"
+#include "tests/unit/unit.h"
+
+#define ONE                                                                                                                \
+	"\"DEVICE_METADATA\": {\"localhost\": {\"hostname\": \"l0\"}}, \"PORT\": {\"E0\": {\"speed\": 1000}}, "            \
+	"\"DEVICE_NEIGHBOR\": {\"E0\": {\"name\": \"a\"}}, "
+#define PROFILES                                                                                                           \
+	"\"BUFFER_POOL\": {\"i\": {\"type\": \"ingress\", \"mode\": \"dynamic\", \"size\": 9000}, \"e\": {\"type\": "      \
+	"\"egress\", \"mode\": \"dynamic\", \"size\": 9000}}, \"BUFFER_PROFILE\": {\"p\": {\"pool\": \"i\"}, \"r\": "      \
+	"{\"pool\": \"i\"}, \"q\": {\"pool\": \"e\"}, \"s\": {\"pool\": \"e\"}}, "
+
+static void
+a_key_is_ports_and_a_range(void **state)
+{
+	static const char *const wrong[] = { "E0", "|3", "E0|", "E0|x", "E0|3-", "E0|4-3", "E0|3-4x", "E0|3x", "E0|70000" };
+	struct sonic_key key;
+
+	(void)state;
+	assert_true(sonic_parse_key("E0,E4|9-12", &key));
+	assert_string_equal(key.bar, "|9-12");
+	assert_true(key.from == 9 && key.to == 12);
+	assert_true(sonic_parse_key("E0|0", &key) && key.from == 0 && key.to == 0);
+	for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
+		if (sonic_parse_key(wrong[i], &key))
+			fail_msg("taken: %s", wrong[i]);
+}
+
+/* Each kind has its place, its value and its number of places. */
+static void
+what_is_left_out_is_noted(void **state)
+{
+	static const struct {
+		const char *text, *first;
+		uint32_t count;
+	} cases[] = {
+		{ "{\"BUFFER_PG\": {\"E0|0\": {\"profile\": \"p\"}, \"E0|3-4\": {\"profile\": \"p\"}}}",
+		  "f: BUFFER_PG.E0|0.profile = p", 1 },
+		{ "{\"BUFFER_QUEUE\": {\"E0|9-12\": {\"profile\": \"q\"}, \"E1|7-9\": {\"profile\": \"q\"}, \"E0|1-7\": "
+		  "{\"profile\": \"q\"}}}",
+		  "f: BUFFER_QUEUE.E0|9-12.profile = q", 2 },
+		{ "{\"QUEUE\": {\"E0|10\": {\"scheduler\": \"s\"}}}", "f: QUEUE.E0|10.scheduler = s", 1 },
+		{ "{\"SCHEDULER\": {\"s\": {\"pir\": \"5000\"}, \"t\": {\"pir\": \"0\"}}}", "f: SCHEDULER.s.pir = 5000",
+		  1 },
+		{ "{\"PORT_QOS_MAP\": {\"E0\": {\"tc_to_dscp_map\": \"M\"}}}", "f: PORT_QOS_MAP.E0.tc_to_dscp_map = M", 1 },
+		{ "{\"BUFFER_PORT_EGRESS_PROFILE_LIST\": {\"E0\": {}, \"E1\": {}}}",
+		  "f: BUFFER_PORT_EGRESS_PROFILE_LIST.E0", 2 },
+		{ "{\"MAP_PFC_PRIORITY_TO_QUEUE\": {\"M\": {\"3\": \"3\", \"4\": 5, \"5\": {}}}}",
+		  "f: MAP_PFC_PRIORITY_TO_QUEUE.M.4 = 5", 1 },
+		{ "{\"BUFFER_PROFILE\": {\"p\": {\"packet_discard_action\": \"trim\"}}}",
+		  "f: BUFFER_PROFILE.p.packet_discard_action = trim", 1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct sonic_left left[SONIC_KINDS_LEFT] = { { .count = 0 } };
+		json_t *doc = json_loads(cases[i].text, 0, NULL);
+		uint32_t kinds = 0;
+
+		assert_non_null(doc);
+		sonic_note_left(doc, "f", left);
+		json_decref(doc);
+		for (size_t k = 0; k < ARRAY_LEN(left); k++)
+			if (left[k].count != 0) {
+				assert_string_equal(left[k].first, cases[i].first);
+				assert_int_equal(left[k].count, cases[i].count);
+				kinds++;
+			}
+		assert_int_equal(kinds, 1);
+	}
+}
+
+/* Two rows that give a port's class two values: SONiC states no order of rows. */
+static void
+rows_that_contradict_are_refused(void **state)
+{
+	static const struct {
+		const char *rows, *message; /* NULL: taken */
+	} cases[] = {
+		{ "\"BUFFER_PG\": {\"E0|3-4\": {\"profile\": \"p\"}, \"E0|4\": {\"profile\": \"p\"}}", NULL },
+		{ "\"BUFFER_PG\": {\"E0|3-4\": {\"profile\": \"p\"}, \"E0|4\": {\"profile\": \"r\"}}",
+		  "BUFFER_PG.E0|4: another row of BUFFER_PG has E0 and 4, too, with another value: one row would be "
+		  "right" },
+		{ "\"BUFFER_QUEUE\": {\"E0|3-4\": {\"profile\": \"q\"}, \"E0|2-3\": {\"profile\": \"s\"}}",
+		  "BUFFER_QUEUE.E0|2-3: another row of BUFFER_QUEUE has E0 and 3, too" },
+		{ "\"SCHEDULER\": {\"a\": {\"weight\": 1}, \"b\": {\"type\": \"STRICT\"}}, \"QUEUE\": {\"E0|3\": "
+		  "{\"scheduler\": \"a\"}, \"E0|3-4\": {\"scheduler\": \"b\"}}",
+		  "QUEUE.E0|3-4: another row of QUEUE has E0 and 3, too" },
+		{ "\"SCHEDULER\": {\"a\": {\"weight\": 1}, \"b\": {\"type\": \"STRICT\"}}, \"QUEUE\": {\"E0|3\": "
+		  "{\"scheduler\": \"b\"}, \"E0|3-4\": {\"scheduler\": \"a\"}}",
+		  "QUEUE.E0|3-4: another row of QUEUE has E0 and 3, too" },
+		{ "\"BUFFER_PG\": {\"E0|3-8\": {\"profile\": \"p\"}}",
+		  "BUFFER_PG.E0|3-8: ports and priority groups 0 to 7" },
+		{ "\"BUFFER_QUEUE\": {\"E0|3-20\": {\"profile\": \"q\"}}",
+		  "BUFFER_QUEUE.E0|3-20: ports and queues 0 to 19" },
+		{ "\"BUFFER_QUEUE\": {\"|3\": {\"profile\": \"q\"}}", "BUFFER_QUEUE.|3: ports and queues 0 to 19" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		char text[2048], *out;
+		const char *texts[] = { text };
+		struct err err = { 0 };
+
+		snprintf(text, sizeof(text), "{" ONE PROFILES "%s}", cases[i].rows);
+		out = run_many(texts, 1, &err);
+		if ((out != NULL) != (cases[i].message == NULL))
+			fail_msg("%s: %s", cases[i].rows, err.text);
+		if (cases[i].message != NULL)
+			has(err.text, cases[i].message);
+		free(out);
+	}
+}
+
+/* Data in queue 0 is in class 1 here, with what queue 0 has. */
+static void
+best_effort_keeps_its_rows(void **state)
+{
+	const char *texts[] = {
+		"{" ONE PROFILES
+		"\"DSCP_TO_TC_MAP\": {\"M\": {\"26\": \"0\"}}, \"PORT_QOS_MAP\": {\"E0\": {\"dscp_to_tc_map\": \"M\"}}, "
+		"\"BUFFER_PG\": {\"E0|0\": {\"profile\": \"p\"}, \"E0|1\": {\"profile\": \"r\"}}, \"BUFFER_QUEUE\": "
+		"{\"E0|0\": "
+		"{\"profile\": \"q\"}}, \"WRED_PROFILE\": {\"w\": {\"ecn\": \"ecn_all\", \"green_min_threshold\": 4, "
+		"\"green_max_threshold\": 5}}, \"SCHEDULER\": {\"a\": {\"weight\": 7}}, \"QUEUE\": {\"E0|0\": "
+		"{\"scheduler\": "
+		"\"a\", \"wred_profile\": \"w\"}}}"
+	};
+	struct err err = { 0 };
+	char *text = run_many(texts, 1, &err);
+
+	(void)state;
+	if (text == NULL)
+		fail_msg("%s", err.text);
+	has(text, "buffer_pg = ( \"1 p\" );\n    buffer_queue = ( \"1 q\" );");
+	has(text, "{ class = 1; kmin = 4L; kmax = 5L;");
+	has(text, "weights = [ \"1:7\" ];");
+	has(text, "class_map = [ \"24:1\" ];");
+	free(text);
+}
+
+#define LINKED(name, ports, neighbors)                                                                                     \
+	"{\"DEVICE_METADATA\": {\"localhost\": {\"hostname\": \"" name "\"}}, \"PORT\": {" ports                           \
+	"}, \"DEVICE_NEIGHBOR\": {" neighbors "}}"
+#define TWO_PORTS "\"E0\": {\"speed\": 1000}, \"E1\": {\"speed\": 1000}"
+
+/* Parts that nothing connects are refused; a host of both connects them, and so does a cable that one file has. */
+static void
+parts_that_nothing_connects_are_refused(void **state)
+{
+	static const struct {
+		const char *texts[3], *message;
+	} cases[] = {
+		{ { LINKED("l0", TWO_PORTS, "\"E0\": {\"name\": \"a\"}"),
+		    LINKED("l1", TWO_PORTS, "\"E0\": {\"name\": \"b\"}") },
+		  "no cable or switch connects l0 and l1: the files of the switches between them" },
+		{ { LINKED("l0", TWO_PORTS, "\"E0\": {\"name\": \"a\"}"),
+		    LINKED("l1", TWO_PORTS, "\"E0\": {\"name\": \"a\"}") },
+		  NULL },
+		{ { LINKED("l0", TWO_PORTS, "\"E0\": {\"name\": \"a\"}"), LINKED("l1", TWO_PORTS,
+										 "\"E0\": {\"name\": \"b\"}, "
+										 "\"E1\": {\"name\": \"l0\", "
+										 "\"port\": \"E1\"}") },
+		  NULL },
+		{ { LINKED("l0", TWO_PORTS, "\"E0\": {\"name\": \"l1\", \"port\": \"E0\"}"),
+		    LINKED("l1", TWO_PORTS, "\"E0\": {\"name\": \"l0\", \"port\": \"E0\"}"),
+		    LINKED("l2", TWO_PORTS, "\"E0\": {\"name\": \"b\"}") },
+		  "no cable or switch connects l0 and l2" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		size_t count = cases[i].texts[2] != NULL ? 3 : 2;
+		struct err err = { 0 };
+		char *text = run_many(cases[i].texts, count, &err);
+
+		if ((text == NULL) != (cases[i].message != NULL))
+			fail_msg("case %zu: %s", i, err.text);
+		if (cases[i].message != NULL)
+			has(err.text, cases[i].message);
+		free(text);
+	}
+}
+
+UNIT_TEST(import_sonic_left)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_key_is_ports_and_a_range),
+		cmocka_unit_test(what_is_left_out_is_noted),
+		cmocka_unit_test(rows_that_contradict_are_refused),
+		cmocka_unit_test(best_effort_keeps_its_rows),
+		cmocka_unit_test(parts_that_nothing_connects_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
