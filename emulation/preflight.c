@@ -273,7 +273,7 @@ check_window(struct preflight *c)
 
 /* Data in classes without PFC, where others have it. */
 
-/* Has any switch on a flow's path PFC for the class that its data is in there? */
+/* Has any switch on a flow's path PFC for the class that its data is in there, by its class map? */
 static bool
 has_pfc(const struct preflight *c, uint32_t flow)
 {
@@ -360,8 +360,8 @@ check_classes(struct preflight *c)
 		char limit[32];
 		struct preflight_finding *f;
 
-		if (!plan_flow_sends(c->sc->plan, i) || ((lossless | reported) >> flow->prio & 1) != 0)
-			continue;
+		if (!plan_flow_sends(c->sc->plan, i) || ((lossless | reported) >> flow->prio & 1) != 0 || has_pfc(c, i))
+			continue; /* by check_ports(), where a map or a switch of its own gives it PFC */
 		reported |= (uint8_t)(1u << flow->prio);
 		f = preflight_add(
 			c, "lossy-class", false,

@@ -392,15 +392,47 @@ a_chip_too_small_for_its_cables(void **state)
 	expect_none(text, NS3 "--set host.cc=none");
 }
 
+#define ONE_MAP "--set 'switches.[0].names=[ \"s\" ]' --set host.cc=none "
+
 static void
 data_in_a_lossy_class(void **state)
 {
+	struct found found;
+
 	expect(TWO_TO_ONE, "--set host.data_prio=5 --set switch.buffer=32MB", "lossy-class", false,
 	       "data of a to c is in class 5, which has no PFC");
 	expect(TWO_TO_ONE, "--set switch.pfc.enabled=false --set switch.lossy_queue=256KiB", "lossy-class", false,
 	       "data of a to c is in class 3, and PFC is off: what a queue of 256KiB cannot hold is lost");
 	expect_none(TWO_TO_ONE, "--set switch.pfc.enabled=false --set 'switches.[0].names=[ \"s\" ]' --set "
 				"switches.[0].pfc.enabled=true");
+	/* A map leads it into one with PFC: hosts do not hold it back, and no queue is lossy. */
+	look(TWO_TO_ONE, "--set host.data_prio=5 --set 'switch.class_map=[ \"40:3\" ]'", &found);
+	assert_null(of(&found, "lossy-class"));
+	expect(TWO_TO_ONE, "--set host.data_prio=5 --set 'switch.class_map=[ \"40:3\" ]'", "class-map-differs", false,
+	       "enters s:1 in class 3");
+	/* A map of one switch of two: the flow that it leaves alone is in a lossy queue. */
+	expect(TWO_SWITCHES, ONE_MAP "--set host.data_prio=5 --set 'switches.[0].class_map=[ \"40:3\" ]'", "lossy-class",
+	       false, "data of c to d is in class 5, which has no PFC");
+	expect_mended(TWO_SWITCHES, ONE_MAP "--set host.data_prio=5 --set 'switches.[0].class_map=[ \"40:3\" ]'");
+}
+
+/* Maps of two switches: into two classes with PFC, and into one with and one without. */
+static void
+maps_of_two_switches(void **state)
+{
+	static const char both[] =
+		ONE_MAP "--set 'switch.pfc.priorities=[ \"3\", \"4\" ]' --set 'switches.[1].names=[ \"t\" "
+			"]' --set 'switches.[0].class_map=[ \"24:4\" ]' ";
+	char sets[1024];
+
+	(void)state;
+	snprintf(sets, sizeof(sets), "%s--set 'switches.[1].class_map=[ \"24:3\", \"32:3\" ]'", both);
+	expect(TWO_SWITCHES, sets, "class-map-differs", false,
+	       "data of a to d enters s:1 in class 4, and waits in another class in front of it");
+	expect_mended(TWO_SWITCHES, sets);
+	snprintf(sets, sizeof(sets), "%s--set 'switches.[1].class_map=[ \"24:2\" ]'", both);
+	expect(TWO_SWITCHES, sets, "class-map-lossy", false, "class_map at t:1 leads it into class 2, which has none");
+	expect_mended(TWO_SWITCHES, sets);
 }
 
 static void
@@ -416,6 +448,13 @@ single_ports_that_do_not_fit(void **state)
 	expect(TWO_TO_ONE, "--set 'ports.[0].names=[ \"s:3\" ]' --set ports.[0].mtu=1000", "mtu-short", false,
 	       "more than the MTU of s:3 lets pass (mtu 1000)");
 	expect_none(TWO_TO_ONE, "--set 'ports.[0].names=[ \"s:3\" ]' --set ports.[0].mtu=1500 --set host.cc=none");
+	/* The smallest of several counts, and that of a switch is its ports' but where they have another. */
+	expect_remedy(TWO_SWITCHES,
+		      "--set host.mtu=4096 --set 'ports.[0].names=[ \"t:3\" ]' --set ports.[0].mtu=1500 --set "
+		      "'ports.[1].names=[ \"s:1\" ]' --set ports.[1].mtu=3000",
+		      "mtu-short", "--set host.mtu=1024");
+	expect_remedy(TWO_SWITCHES, "--set 'ports.[0].names=[ \"t:3\" ]' --set ports.[0].mtu=250", "mtu-short",
+		      "--set 'ports.[0].mtu=1084'");
 }
 
 static void
@@ -572,6 +611,9 @@ buffers_in_a_circle(void **state)
 		"", "buffer-circle", "--set routing.kind=up-down --set 'paths=()'");
 }
 
+#define GENERATED(kind, more)                                                                                              \
+	"topology = { kind = \"" kind "\"; " more " };\nflows = ( { src = \"h0\"; dst = \"h1\"; sport = 20001; bytes = "   \
+	"\"1MB\"; } );\n"
 #define LEAVES(more)                                                                                                       \
 	"topology = { kind = \"leaf-spine\"; leaves = 2; spines = 2; hosts_per_leaf = 4; rate = \"100Gbps\"; " more        \
 	" };\nflows = ( { src = \"h0\"; dst = \"h1\"; sport = 20001; bytes = \"1MB\"; } );\n"
@@ -590,6 +632,15 @@ more_hosts_than_uplinks(void **state)
 	expect_remedy(LEAVES(""), "", "oversubscription", "--set topology.uplink_rate=200Gbps");
 	expect_remedy(LEAVES("oversubscription = 2.0;"), "", "oversubscription", "--set topology.oversubscription=1.0");
 	expect_none(LEAVES("uplink_rate = \"200Gbps\";"), "--set host.cc=none");
+	/* Every generator that can have it; expect() applies the remedy, and no warning is left. */
+	expect_remedy(GENERATED("fat-tree", "k = 4; host_rate = \"200Gbps\";"), "", "oversubscription",
+		      "--set topology.rate=200Gbps");
+	expect_remedy(GENERATED("rail", "hosts = 4; nics = 2; hosts_per_group = 2; spines = 1;"), "", "oversubscription",
+		      "--set topology.uplink_rate=200Gbps");
+	expect_remedy(GENERATED("dual-tor", "hosts = 8; hosts_per_rack = 4; spines = 3;"), "", "oversubscription",
+		      "--set topology.uplink_rate=133334Mbps");
+	expect_remedy(LEAVES("oversubscription = 2.0; uplink_rate = \"100Gbps\";"), "", "oversubscription",
+		      "--set topology.uplink_rate=200Gbps --set topology.oversubscription=1.0");
 	/* Links that are written out one by one. */
 	expect_remedy(TWO_SWITCHES, "", "oversubscription", "--set 'topology.links.[2]=\"s t 200Gbps 1000000ps\"'");
 	/* No cable has 12 Tbps: 10 Tbps are the most. */
@@ -599,6 +650,8 @@ more_hosts_than_uplinks(void **state)
 	     "", &found);
 	assert_non_null(of(&found, "oversubscription"));
 	assert_string_equal(of(&found, "oversubscription")->remedy, "");
+	assert_string_equal(of(&found, "oversubscription")->no_remedy,
+			    "no key of this topology gives links between switches the rate that is missing: more of them");
 }
 
 #define POOLS(pool, profile, more)                                                                                         \
@@ -620,6 +673,15 @@ pools_and_profiles(void **state)
 	expect(POOLS("{ name = \"l\"; type = \"ingress\"; size = \"10MB\"; }", "xoff = 44000; size = 1000;",
 		     "buffer = 9000000;"),
 	       "", "pools-oversubscribed", false, "ingress pools, reserves and headroom of s take");
+	/* By a port's own group: one of 1 MB is more than the others leave. */
+	expect_none(POOLS("{ name = \"l\"; type = \"ingress\"; size = \"10MB\"; }",
+			  "xoff = 44000; }, { name = \"r\"; pool = \"l\"; size = 1000000; xoff = 44000;",
+			  "buffer = 11000000;"),
+		    "--set host.cc=none");
+	expect(POOLS("{ name = \"l\"; type = \"ingress\"; size = \"10MB\"; }",
+		     "xoff = 44000; }, { name = \"r\"; pool = \"l\"; size = 1000000; xoff = 44000;", "buffer = 11000000;"),
+	       "--set host.cc=none --set 'ports.[0].names=[ \"s:2\" ]' --set 'ports.[0].buffer_pg=( \"3 r\" )'",
+	       "pools-oversubscribed", false, "ingress pools, reserves and headroom of s take 11132KB; its buffer is 11MB");
 	expect(POOLS("{ name = \"l\"; type = \"ingress\"; size = \"100KB\"; }", "xoff = 44000;", ""), "", "ecn-behind-pfc",
 	       true, "PFC pauses before ECN marks");
 	expect(TWO_TO_ONE "switch = { buffer_pool = ( { name = \"l\"; type = \"ingress\"; size = \"10MB\"; }, { name = "
@@ -872,6 +934,7 @@ UNIT_TEST(preflight)
 		cmocka_unit_test(a_switch_of_its_own_has_its_own_remedy),
 		cmocka_unit_test(a_chip_too_small_for_its_cables),
 		cmocka_unit_test(data_in_a_lossy_class),
+		cmocka_unit_test(maps_of_two_switches),
 		cmocka_unit_test(single_ports_that_do_not_fit),
 		cmocka_unit_test(cnps_that_wait_for_data),
 		cmocka_unit_test(class_maps_that_lead_astray),
