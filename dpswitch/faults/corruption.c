@@ -22,7 +22,8 @@ static const struct cfg_field fields[] = {
 
 static const struct cfg_table table = {
 	.path = "faults",
-	.doc = "kind = \"corruption\": frames that leave a port are damaged at random; the node at the other end drops "
+	.doc = "kind = \"corruption\": frames that leave a port, but PAUSE and RESUME, are damaged at random; the node at "
+	       "the other end drops "
 	       "them: a switch for a wrong FCS, a host for a wrong ICRC.",
 	.list = true,
 	.size = sizeof(S),

@@ -42,7 +42,8 @@ static const struct cfg_field fields[] = {
 
 static const struct cfg_table table = {
 	.path = "faults",
-	.doc = "kind = \"loss\": frames that leave a port are lost at random. No port counts a drop.",
+	.doc = "kind = \"loss\": frames that leave a port, but PAUSE and RESUME, are lost at random. No port counts a "
+	       "drop.",
 	.list = true,
 	.size = sizeof(S),
 	.fields = fields,

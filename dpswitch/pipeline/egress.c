@@ -18,8 +18,8 @@ setup_weights(const struct switch_config *config, const struct switch_params *pa
 	return ret;
 }
 
-/* Bytes of a frame besides its IP packet: Ethernet header, 802.1Q tag, FCS, preamble and gap. */
-#define FRAME_OVERHEAD_BYTES (14 + 4 + 4 + 20)
+/* Bytes of a frame besides its IP packet: Ethernet header, FCS, preamble and gap. A tag of a kernel host's counts as packet. */
+#define FRAME_OVERHEAD_BYTES (14 + 4 + 20)
 
 void
 egress_rules_init(struct egress_rules *rules, const struct switch_settings *settings, uint8_t lossless, uint8_t obeys)

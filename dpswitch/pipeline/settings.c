@@ -21,7 +21,8 @@ static const struct cfg_field ports_fields[] = {
 	CFG_FIELD("names", CFG_STRINGS, offsetof(struct ports_group, names),
 		  .doc = "Ports of switches, as \"l0:3\", in both directions"),
 	CFG_FIELD("mtu", CFG_BYTES, offsetof(struct ports_group, mtu_bytes), .def = "0", .max = 65535,
-		  .doc = "Largest IP packet; frames with a larger one are dropped there and counted (mtu). 0: every size "
+		  .doc = "Largest IP packet, with the 802.1Q tag of a kernel host's frame; larger ones are dropped there "
+			 "and counted (mtu). 0: every size "
 			 "passes"),
 };
 

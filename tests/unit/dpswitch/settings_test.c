@@ -188,10 +188,10 @@ frames_larger_than_an_mtu_are_dropped_where_they_arrive_or_leave(void **state)
 	c = run(BASE "ports = ( { names = [ \"A:1\" ]; mtu = 900; } );");
 	assert_int_equal(c.mtu, 400);
 	assert_int_equal(c.arrived, 400);
-	c = run(BASE "ports = ( { names = [ \"B:2\" ]; mtu = 957; } );");
+	c = run(BASE "ports = ( { names = [ \"B:2\" ]; mtu = 961; } );");
 	assert_int_equal(c.mtu, 800);
 	assert_int_equal(c.arrived, 0);
-	c = run(BASE "ports = ( { names = [ \"A:1\", \"B:2\" ]; mtu = 958; } );");
+	c = run(BASE "ports = ( { names = [ \"A:1\", \"B:2\" ]; mtu = 962; } );");
 	assert_int_equal(c.mtu, 0);
 	assert_int_equal(c.arrived, 800);
 }

@@ -454,7 +454,7 @@ single_ports_that_do_not_fit(void **state)
 		      "'ports.[1].names=[ \"s:1\" ]' --set ports.[1].mtu=3000",
 		      "mtu-short", "--set host.mtu=1024");
 	expect_remedy(TWO_SWITCHES, "--set 'ports.[0].names=[ \"t:3\" ]' --set ports.[0].mtu=250", "mtu-short",
-		      "--set 'ports.[0].mtu=1084'");
+		      "--set 'ports.[0].mtu=1088'");
 }
 
 static void
@@ -768,7 +768,7 @@ remedies_of_what_limits(void **state)
 		      "--set topology.delay=400us", "buffer-short", "--set 'switches.[0].buffer=0'");
 	/* A port whose MTU is below the least path MTU. */
 	expect_remedy(TWO_TO_ONE, "--set host.mtu=4096 --set 'ports.[0].names=[ \"s:3\" ]' --set ports.[0].mtu=300",
-		      "mtu-short", "--set 'ports.[0].mtu=4156'");
+		      "mtu-short", "--set 'ports.[0].mtu=4160'");
 	/* Switches that have PFC of their own, for other classes: theirs, too. */
 	expect_remedy(
 		TWO_SWITCHES,
