@@ -69,8 +69,10 @@ const struct store_schema store_schemas[STORE_TABLES] = {
 				    INT("rx_packets", "packets", "received"), INT("rx_bytes", "B", "received"),
 				    INT("tx_packets", "packets", "sent"), INT("tx_bytes", "B", "sent"),
 				    INT("rx_errors", "packets", "dropped by ICRC or FCS"),
-				    INT("rx_drops", "packets", "dropped at the ingress: no route, TTL, buffer"),
-				    INT("tx_drops", "packets", "dropped at the egress: queue full, link down") } },
+				    INT("rx_drops", "packets",
+					"dropped at the ingress: no route, TTL, buffer, MTU (of either direction)"),
+				    INT("tx_drops", "packets",
+					"dropped at the egress: queue full, link down, watchdog") } },
 	[STORE_QUEUE_COUNTERS] = { "queue_counters",
 				   "Egress queues at the end of the run; classes that were used.",
 				   { PORT, CLASS,
@@ -113,7 +115,8 @@ const struct store_schema store_schemas[STORE_TABLES] = {
 				       "in all storms, of the queue and of its class at the port"),
 				   INT("last_dropped_packets", "packets", "in the latest storm") } },
 	[STORE_DROPS] = { "drops",
-			  "Packets that ports dropped, by reason.",
+			  "Packets that ports dropped, or that were lost on cables and by faults, by reason: all of "
+			  "run.json's.",
 			  { PORT,
 			    TEXT("reason",
 				 "as in run.json; or of datagrams that reached no program of an embedded host: "
@@ -121,8 +124,12 @@ const struct store_schema store_schemas[STORE_TABLES] = {
 				 "is not there; datagram_expired, in flight for longer than their contents are "
 				 "kept (32,512 datagrams of the sender; with more than 26 NICs fewer, 768 at least)"),
 			    INT("packets", "packets", ""), INT("bytes", "B", "on the wire; NULL: of datagrams"),
-			    INT("first_ns", "ns", "the first; NULL: of datagrams"),
-			    INT("last_ns", "ns", "the last; NULL: of datagrams") } },
+			    INT("first_ns", "ns", "the first; NULL: of datagrams, and of what nothing counted"),
+			    INT("last_ns", "ns", "the last; NULL: likewise"),
+			    INT("counted", "",
+				"1: a counter of the port has them. 0: no device counted them: they were lost on the cable "
+				"that leaves the port, or in its device by a fault, which is at the device's first "
+				"port") } },
 	[STORE_NIC_COUNTERS] = { "nic_counters",
 				 "Counters of NICs under the names of mlx5, as `ethtool -S` and hw_counters have them. "
 				 "Of hosts with their own kernel also the hw_counters of their device, under its driver's "

@@ -83,7 +83,7 @@
 	"UNION ALL SELECT 'longest queue, B' AS counter, max(watermark_bytes) AS value FROM " run ".queue_counters "       \
 	"UNION ALL SELECT 'most headroom, B' AS counter, max(headroom_watermark_bytes) AS value FROM " run                 \
 	".priority_groups "                                                                                                \
-	"UNION ALL SELECT 'dropped packets' AS counter, sum(packets) AS value FROM " run ".drops "                         \
+	"UNION ALL SELECT 'dropped packets' AS counter, sum(packets) AS value FROM " run ".drops WHERE counted "           \
 	"UNION ALL SELECT 'retransmits' AS counter, sum(retransmits) AS value FROM " run ".qps "                           \
 	"UNION ALL SELECT 'packet_seq_err' AS counter, sum(packet_seq_err) AS value FROM " run ".qps "                     \
 	"UNION ALL SELECT 'local_ack_timeout_err' AS counter, sum(local_ack_timeout_err) AS value FROM " run ".qps "       \

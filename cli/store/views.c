@@ -157,9 +157,9 @@ const struct view views[] = {
 	      "ORDER BY qp" } },
 	  false },
 	{ "drops",
-	  "Packets that ports dropped, by reason",
+	  "Packets that ports dropped, or that cables and faults lost, by reason",
 	  { { "drops", NULL,
-	      "SELECT ports.name AS Port, reason, packets, bytes, first_ns, last_ns " PORTS
+	      "SELECT ports.name AS Port, reason, packets, bytes, first_ns, last_ns, counted " PORTS
 	      "JOIN drops USING (port) WHERE " PORT_ASKED " AND :at IS NULL ORDER BY port, reason" } },
 	  false },
 	{ "flows",

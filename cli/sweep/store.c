@@ -44,7 +44,7 @@ static const struct measure {
 	{ "ecn_marks", "INTEGER", "packets", "marked CE",
 	  "(SELECT coalesce(sum(ecn_marked_packets), 0) FROM queue_counters)", true },
 	{ "drops", "INTEGER", "packets", "dropped, for any reason that devices count",
-	  "(SELECT coalesce(sum(packets), 0) FROM drops)", true },
+	  "(SELECT coalesce(sum(packets), 0) FROM drops WHERE counted)", true },
 	{ "retransmits", "INTEGER", "packets", "sent again", "(SELECT coalesce(sum(retransmits), 0) FROM qps)", true },
 	{ "queue_bytes", "INTEGER", "B", "the longest queue", "(SELECT max(watermark_bytes) FROM queue_counters)", true },
 	{ "headroom_bytes", "INTEGER", "B", "most headroom in use",

@@ -101,8 +101,8 @@ port_drop_sums_of(const struct emulation *emulation, uint32_t node, uint16_t por
 		of[reason] = emulation_dropped(emulation, node, port, (enum rec_drop)reason);
 	return (struct port_drop_sums){
 		.errors = of[REC_DROP_CORRUPT],
-		.ingress = of[REC_DROP_TTL] + of[REC_DROP_NO_ROUTE] + of[REC_DROP_NO_BUFFER],
-		.egress = of[REC_DROP_QUEUE_FULL] + of[REC_DROP_LINK_DOWN],
+		.ingress = of[REC_DROP_TTL] + of[REC_DROP_NO_ROUTE] + of[REC_DROP_NO_BUFFER] + of[REC_DROP_MTU],
+		.egress = of[REC_DROP_QUEUE_FULL] + of[REC_DROP_LINK_DOWN] + of[REC_DROP_WATCHDOG],
 	};
 }
 

@@ -239,22 +239,26 @@ write_watchdog(const struct series *series, const struct port_view *view)
 							     STORE_INT(count.packets), STORE_INT(count.last_packets) });
 }
 
-/* Silent drops are nobody's counter. */
+/* @param counted  has a counter of the port them, with their times? Else there are none */
+static void
+put_drops(const struct series *series, uint32_t port, const char *reason, const struct drop_count *count, bool counted)
+{
+	if (count->packets != 0)
+		run_store_row(series->store, STORE_DROPS,
+			      (struct store_cell[]){ STORE_INT(port), STORE_TEXT(reason), STORE_INT(count->packets),
+						     STORE_INT(count->bytes), counted ? NS(count->first_ps) : STORE_NULL,
+						     counted ? NS(count->last_ps) : STORE_NULL, STORE_INT(counted) });
+}
+
+static const char *const drop_names[] = { REC_DROPS(ENUM_NAME) };
+
+/* A silent drop is in no counter of a device, though its port knows of it here. */
 static void
 write_drops(const struct series *series, const struct port_view *view)
 {
-	static const char *const names[] = { REC_DROPS(ENUM_NAME) };
-
-	for (uint32_t reason = 0; view->telemetry != NULL && reason < REC_DROP_REASONS; reason++) {
-		const struct drop_count *count = &view->telemetry->drops->of[reason];
-
-		if (count->packets == 0 || reason == REC_DROP_BLACKHOLE)
-			continue;
-		run_store_row(series->store, STORE_DROPS,
-			      (struct store_cell[]){ STORE_INT(view->id), STORE_TEXT(names[reason]),
-						     STORE_INT(count->packets), STORE_INT(count->bytes),
-						     NS(count->first_ps), NS(count->last_ps) });
-	}
+	for (uint32_t reason = 0; view->telemetry != NULL && reason < REC_DROP_REASONS; reason++)
+		put_drops(series, view->id, drop_names[reason], &view->telemetry->drops->of[reason],
+			  reason != REC_DROP_BLACKHOLE);
 #define NAME_OF(name, text) text,
 	static const char *const datagram_names[] = { EMBEDDED_DATAGRAM_DROPS(NAME_OF) };
 #undef NAME_OF
@@ -264,7 +268,34 @@ write_drops(const struct series *series, const struct port_view *view)
 			run_store_row(series->store, STORE_DROPS,
 				      (struct store_cell[]){ STORE_INT(view->id), STORE_TEXT(datagram_names[reason]),
 							     STORE_INT((int64_t)view->datagram_drops[reason]), STORE_NULL,
-							     STORE_NULL, STORE_NULL });
+							     STORE_NULL, STORE_NULL, STORE_INT(1) });
+}
+
+/* What was lost on the cables that leave ports, and in devices, where no counter is. */
+static void
+write_losses(const struct series *series)
+{
+	const struct fabric *fabric = series->emulation->fabric;
+	const struct topo *topo = series->emulation->scenario->topo;
+
+	for (uint32_t id = 0; id < topo->nports; id++) {
+		const struct link *link = &fabric->links[id];
+
+		put_drops(series, id, drop_names[REC_DROP_INJECTED],
+			  &(struct drop_count){ .packets = link->injected_packets, .bytes = link->injected_bytes }, false);
+		put_drops(series, id, drop_names[REC_DROP_LINK_DOWN],
+			  &(struct drop_count){ .packets = link->down_packets, .bytes = link->down_bytes }, false);
+	}
+	for (uint32_t node = 0; node < topo->nnodes; node++) {
+		uint64_t packets =
+			partition_is_remote(series->emulation, node) ? 0 : fabric->nodes[node]->count.lost_packets;
+
+		if (packets != 0)
+			run_store_row(series->store, STORE_DROPS,
+				      (struct store_cell[]){ STORE_INT(topo->nodes[node].first_port),
+							     STORE_TEXT(drop_names[REC_DROP_INJECTED]), STORE_INT(packets),
+							     STORE_NULL, STORE_NULL, STORE_NULL, STORE_INT(0) });
+	}
 }
 
 /* ---- NICs, under mlx5's names ---- */
@@ -474,6 +505,7 @@ totals_write(const struct series *series, uint64_t end_ps)
 		write_drops(series, &view);
 		write_ecn(series, &view, used);
 	}
+	write_losses(series);
 	for (uint32_t node = 0; node < topo->nnodes; node++)
 		if (!partition_is_remote(emulation, node))
 			write_pools(series, node);

@@ -113,9 +113,120 @@ def watchdogs():
         check(count == [(action, 1, 1, 0, lost)] and (lost > 0) == (action == "drop") and found[1][1].packets == lost, "which its counters have", (count, lost))
 
 
+def class_maps():
+    """A port's map gives queue and group: of all packets, as nothing is lost and sent again; that of the other port stays."""
+    packets = math.ceil(20e6 / 1024)
+    for ports, of in ("", {3: 2}), ('ports = ( { names = [ "s:2" ]; class_map = [ "24:2" ]; } );', {2: 1, 3: 1}):
+        run = dpswitch(incast(2, pools("dynamic_th = 0;").replace('"3 p"', '"2 p", "3 p"'), receiver="198Gbps", limit="4ms", more=OFF + ports))
+        found = dict(rows(run, "SELECT class, packets FROM queue_counters JOIN ports USING (port) WHERE name = 's:1' AND class > 0 AND packets > 0"))
+        check(found == {prio: count * packets for prio, count in of.items()}, f"queues by {ports or 'no map'}", found)
+        groups = rows(run, "SELECT name, class FROM priority_groups JOIN ports USING (port) WHERE shared_watermark_bytes > 0 ORDER BY name")
+        check(groups == [("s:2", 2 if 2 in of else 3), ("s:3", 3)], "and priority groups", groups)
+    wrong = 'lossy_queue = 100000; class_map = [ "24:2" ];'  # of lossless data in a lossy queue: lost there, and nobody is paused
+    run = dpswitch(incast(2, wrong, receiver="", limit="1ms", more=OFF))
+    lost = rows(run, "SELECT class, sum(dropped_packets) FROM queue_counters WHERE dropped_packets > 0 GROUP BY class")
+    paused, = rows(run, "SELECT sum(tx_pause) FROM pfc_counters")[0]
+    check(lost == [(2, run.run["drops"]["queue_full"])] and lost[0][1] > 0 and not paused, "a wrong map's losses are at its queue", (lost, paused))
+
+
+def mtus():
+    """A message's first packet has 1,024 B and headers of 60 B in its IP packet (IP, UDP, BTH, RETH, ICRC): it passes, or is lost again and again."""
+    for mtu in 1084, 1083:
+        run = dpswitch(incast(1, "", receiver="", more=OFF + f'ports = ( {{ names = [ "s:1" ]; mtu = {mtu}; }} );', limit="3ms"))
+        arrived, = rows(run, "SELECT rx_packets FROM port_counters JOIN ports USING (port) WHERE name = 'r:1'")[0]
+        lost, whole = run.run["drops"]["mtu"], math.ceil(20e6 / 1024)
+        check(lost == 0 and arrived == whole if mtu == 1084 else lost > 0 and arrived > 0 and run.run["end_reason"] != "complete",
+              f"mtu {mtu}", (arrived, lost))
+
+
+def slow_receivers():
+    """It takes what its rate brings. Beside that its buffer holds 128,000 B to XOFF and what D brings behind them, and is never empty: it has
+    64,000 B at the RESUME, and takes D x 80 Gbps, 32,000 B, until that acts."""
+    for gbps in 10, 25, 80:
+        run = dpswitch(incast(1, "", receiver="", more=OFF + f'faults = ( {{ kind = "slow-receiver"; port = "r:1"; rate = "{gbps}Gbps"; }} );', limit="1ms"))
+        packets, taken = rows(run, "SELECT rx_packets, rx_bytes FROM port_counters JOIN ports USING (port) WHERE name = 'r:1'")[0]
+        least = gbps / 8 * (1e6 - 5000)  # without the time of the first packet
+        wire = taken + packets * 20      # preamble and gap
+        check(least < wire < least + 128000 + D * RATE + 2 * FRAME, f"a receiver of {gbps} Gbps", (least, wire))
+
+
+def lost_cnps():
+    """What is sent arrives or is lost on the cable; the share that is lost is the fault's, but for chance (4 sigma)."""
+    for share in 0.25, 0.75:
+        fault = f'faults = ( {{ kind = "loss"; port = "r:1"; rate = {share}; packets = "cnps"; }} );'
+        run = dpswitch(incast(4, "", receiver="", more='host = { cc = "dcqcn"; };\n' + fault), "--set", "switch.ecn.enabled=true")
+        sent, handled = rows(run, "SELECT sum(np_cnp_sent), sum(rp_cnp_handled) FROM qps")[0]
+        lost = run.run["drops"]["injected"]
+        check(sent > 100 and 0 <= sent - lost - handled <= 4, f"CNPs of which {share} are lost", (sent, lost, handled))
+        check(abs(lost / sent - share) < 4 * math.sqrt(share * (1 - share) / sent), "the share of them", lost / sent)
+
+
+def channels():
+    """A ring over n ranks: a channel on each NIC, which carries its part of (n - 1) / n of the vector, and no more."""
+    for nics in 1, 2:
+        run = dpswitch(scenario_file(f"""topology = {{ kind = "rail"; hosts = 4; nics = {nics}; hosts_per_group = 4; spines = 0; }};
+collectives = ( {{ op = "allgather"; algorithm = "ring"; bytes = "4MiB"; channels = {nics}; {"all_nics = true;" if nics > 1 else ""} }} );
+"""))
+        found = rows(run, "SELECT name, packets FROM queue_counters JOIN ports USING (port) WHERE class = 3 AND name LIKE 'g%' AND packets > 0")
+        check(len(found) == 4 * nics and {packets for _, packets in found} == {3 * 4 * 2**20 // 4 // nics // 1024}, f"{nics} channels", found)
+
+
+def flaps():
+    """A cable that flaps while its ends are paused loses PAUSE and RESUME with everything else, and nothing stays paused: all arrives."""
+    for start in 100, 107, 121:
+        fault = f'faults = ( {{ kind = "link-down"; port = "t:1"; start = "{start}us"; duration = "13us"; period = "90us"; }} );'
+        run = dpswitch(scenario_file(f"""topology = {{ kind = "explicit"; hosts = [ "a", "b", "r" ]; switches = [ "s", "t" ]; delay = "1us";
+  links = ( "s t", "a s", "b s", "r t 25Gbps" ); }};
+flows = ( {{ src = "a"; dst = "r"; sport = 20001; bytes = "2MB"; }}, {{ src = "b"; dst = "r"; sport = 20002; bytes = "2MB"; }} );
+switch = {{ buffer = "400KB"; }};
+routing = {{ convergence = "10s"; }};
+host = {{ cc = "none"; window = "none"; timeout = "300us"; retry_count = 255; timeout_doublings = 0; }};
+limits = {{ virtual_time = "200ms"; }};
+{fault}"""))
+        paused, = rows(run, "SELECT sum(rx_pause) FROM pfc_counters")[0]
+        check(run.run["end_reason"] == "complete" and paused > 10 and run.run["drops"]["link_down"] > 0, f"flaps from {start} us", (run.run["end_reason"], paused, run.run["drops"]))
+
+
+def lossy_pauses():
+    """Faults of cables are of other frames than PFC's: nothing has to expire, as no RESUME is lost."""
+    for fault in 'kind = "loss"; rate = 0.5;', 'kind = "corruption"; rate = 0.5;', 'kind = "corruption"; rate = 0.5; burst = "2us";':
+        run = dpswitch(incast(1, pools("static_th = 200000; xon_offset = 5000;", mode="static"), more=OFF + f'faults = ( {{ {fault} port = "s:2"; }} );'))
+        sent, = rows(run, "SELECT tx_pause FROM pfc_counters JOIN ports USING (port) WHERE name = 's:2' AND class = 3")[0]
+        received, = rows(run, "SELECT rx_pause FROM pfc_counters JOIN ports USING (port) WHERE name = 'a0:1' AND class = 3")[0]
+        check(sent > 100 and sent - received in (0, 1) and run.run["drops"]["no_buffer"] == 0, f"PAUSE and RESUME, {fault}", (sent, received))
+
+
+def losses():
+    """Each packet that run.json counts as lost is in the store, with its reason and place; devices count some of them, and ports those."""
+    faults = {"loss": 'kind = "loss"; port = "a0:1"; rate = 0.01;', "silent loss": 'kind = "loss"; port = "s:1"; rate = 0.01; silent = true;',
+              "corruption": 'kind = "corruption"; port = "s:1"; rate = 0.01;', "FEC": 'kind = "corruption"; port = "a0:1"; rate = 0.01; burst = "1us";',
+              "flap": 'kind = "link-down"; port = "s:1"; start = "100us"; duration = "50us"; period = "300us";',
+              "FIB": 'kind = "fib-corruption"; switch = "s"; start = "100us"; duration = "100us"; dst = "r";',
+              "NIC": 'kind = "rnic-down"; port = "a0:1"; start = "100us"; duration = "100us";'}
+    for name, fault in faults.items():
+        run = dpswitch(incast(2, "", more=f'host = {{ cc = "none"; window = "none"; timeout = "200us"; }}; faults = ( {{ {fault} }} );'))
+        found = dict(rows(run, "SELECT reason, sum(packets) FROM drops WHERE reason NOT LIKE 'datagram%' GROUP BY reason"))
+        check(found == {reason: count for reason, count in run.run["drops"].items() if count} and found, f"{name}: losses of the store", (found, run.run["drops"]))
+        counted = rows(run, "SELECT coalesce(sum(packets), 0) FROM drops WHERE counted")[0]
+        check(counted == rows(run, "SELECT sum(rx_errors + rx_drops + tx_drops) FROM port_counters")[0], f"{name}: counted ones are the ports'", counted)
+    for name, switch, more in ("MTU", "", OFF + 'ports = ( { names = [ "s:1" ]; mtu = 1000; } );'), ("watchdog", 'watchdog = { enabled = true; detection_time = "100us"; restoration_time = "100us"; };', OFF +
+                               'faults = ( { kind = "pfc-storm"; port = "r:1"; start = "100us"; duration = "500us"; } );'):
+        run = dpswitch(incast(1, switch, more=more))
+        counted, = rows(run, "SELECT sum(packets) FROM drops WHERE counted")[0]
+        check(counted == run.run["drops"][name.lower()] == rows(run, "SELECT sum(rx_drops + tx_drops) FROM port_counters")[0][0] > 0, f"{name}: ports count it", counted)
+
+
 thresholds()
 hysteresis()
 shared_headroom()
 lossy_queues()
 asymmetric()
 watchdogs()
+class_maps()
+mtus()
+slow_receivers()
+lost_cnps()
+channels()
+flaps()
+lossy_pauses()
+losses()
