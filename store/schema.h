@@ -11,7 +11,7 @@
 #include "common/err.h"
 
 /* PRAGMA user_version of the schema. A new column keeps it; a column whose meaning changes increases it. */
-#define STORE_VERSION 1
+#define STORE_VERSION 2
 
 #define STORE_MAX_COLUMNS 32
 

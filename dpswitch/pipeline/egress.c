@@ -18,7 +18,7 @@ setup_weights(const struct switch_config *config, const struct switch_params *pa
 	return ret;
 }
 
-/* Bytes of a frame besides its IP packet: Ethernet header, FCS, preamble and gap. A tag of a kernel host's counts as packet. */
+/* Bytes of a frame besides its IP packet: Ethernet header, FCS, preamble, gap. A kernel host's tag counts as packet. */
 #define FRAME_OVERHEAD_BYTES (14 + 4 + 20)
 
 void
