@@ -437,18 +437,27 @@ remedy_pfc(const struct preflight *c, struct preflight_finding *f, uint32_t port
 }
 
 static void
-report_lossy_port(struct preflight *c, const struct unfit *unfit)
+report_lossy_port(struct preflight *c, const struct unfit *unfit, bool ignored)
 {
 	const struct flow *flow = &c->sc->plan->flows.flows[unfit->flow];
 	char port[64], more[PREFLIGHT_MORE];
 	struct preflight_finding *f;
 
-	f = preflight_add(
-		c, "lossy-port", false,
-		"data of %s to %s in class %u, which has PFC elsewhere, enters %s, where it has none: what does not fit is "
-		"lost%s",
-		c->sc->topo->nodes[flow->src_node].name, c->sc->topo->nodes[flow->dst_node].name, flow->prio,
-		topo_port_name(c->sc->topo, unfit->port, port), preflight_further(unfit->count - 1, "port", "ports", more));
+	topo_port_name(c->sc->topo, unfit->port, port);
+	if (ignored)
+		f = preflight_add(
+			c, "pause-ignored", false,
+			"data of %s to %s leaves %s, which has no PFC for its class, and enters a port that has: a "
+			"PAUSE does not hold it back there, and what does not fit is lost%s",
+			c->sc->topo->nodes[flow->src_node].name, c->sc->topo->nodes[flow->dst_node].name, port,
+			preflight_further(unfit->count - 1, "port", "ports", more));
+	else
+		f = preflight_add(
+			c, "lossy-port", false,
+			"data of %s to %s in class %u, which has PFC elsewhere, enters %s, where it has none: what "
+			"does not fit is lost%s",
+			c->sc->topo->nodes[flow->src_node].name, c->sc->topo->nodes[flow->dst_node].name, flow->prio, port,
+			preflight_further(unfit->count - 1, "port", "ports", more));
 	for (uint32_t p = 0; p < c->sc->topo->nports; p++)
 		if (unfit->classes[p] != 0)
 			remedy_pfc(c, f, p, classes_at(c, unfit, p));
@@ -553,7 +562,7 @@ report_map(struct preflight *c, const struct unfit *unfit, bool lost)
 			remedy_map(c, f, p, classes_at(c, unfit, p));
 }
 
-enum unfit_kind { UNFIT_LOSSY, UNFIT_MTU, UNFIT_MAP_LOSSY, UNFIT_MAP_DIFFERS, UNFIT_KINDS };
+enum unfit_kind { UNFIT_LOSSY, UNFIT_IGNORED, UNFIT_MTU, UNFIT_MAP_LOSSY, UNFIT_MAP_DIFFERS, UNFIT_KINDS };
 
 struct unfits {
 	struct unfit of[UNFIT_KINDS];
@@ -600,6 +609,21 @@ mend_maps(struct unfit *unfit, const struct preflight *c, const struct route_pat
 	}
 }
 
+/* @param egress  by which a flow leaves a switch in a class that the ingress behind it pauses */
+static void
+look_at_egress(struct unfits *unfits, const struct preflight *c, uint32_t egress, uint32_t flow, uint8_t class)
+{
+	const struct topo_port *from = &c->sc->topo->ports[egress], *to = &c->sc->topo->ports[from->peer_port];
+	const struct sw *sender = c->switches[from->node], *receiver = c->switches[to->node];
+
+	if (sender == NULL || (sender->rules[from->index].obeys >> class & 1) != 0 ||
+	    (account_configured(receiver, to->index) >> class & 1) == 0 ||
+	    switch_class_of(receiver, to->index, &c->sc->plan->flows.flows[flow]) != class)
+		return;
+	note_unfit(&unfits->of[UNFIT_IGNORED], egress, flow);
+	unfits->of[UNFIT_IGNORED].classes[egress] |= (uint8_t)(1u << class);
+}
+
 static void
 look_at_mtu(struct unfits *unfits, const struct preflight *c, uint32_t port, uint32_t flow)
 {
@@ -628,6 +652,7 @@ follow(struct unfits *unfits, const struct preflight *c, const struct route_path
 		look_at_mtu(unfits, c, ingress, flow);
 		if (sw == NULL || !has)
 			continue;
+		look_at_egress(unfits, c, path->ports[h], flow, class);
 		is_unfit[look_at_class(unfits, c, ingress, flow, class)] = true;
 		class = switch_class_of(sw, c->sc->topo->ports[ingress].index, &c->sc->plan->flows.flows[flow]);
 	}
@@ -656,8 +681,9 @@ check_ports(struct preflight *c)
 		if (plan_flow_sends(sc->plan, f) && scenario_path(sc, f, false, &path) == 0)
 			follow(&unfits, c, &path, f);
 	}
-	if (unfits.of[UNFIT_LOSSY].count != 0)
-		report_lossy_port(c, &unfits.of[UNFIT_LOSSY]);
+	for (uint32_t k = UNFIT_LOSSY; k <= UNFIT_IGNORED; k++)
+		if (unfits.of[k].count != 0)
+			report_lossy_port(c, &unfits.of[k], k == UNFIT_IGNORED);
 	if (unfits.of[UNFIT_MTU].count != 0)
 		report_mtu(c, &unfits.of[UNFIT_MTU]);
 	if (unfits.of[UNFIT_MAP_LOSSY].count != 0)

@@ -527,16 +527,23 @@ account_configured(const struct sw *sw, uint16_t port)
 	return lossless;
 }
 
-/* May a port's peer send on although it is paused? */
-static bool
-peer_may_ignore(const struct sw *sw, uint16_t port)
+/* Lossless classes in which a port's peer may send on although it is paused: it has no PFC for them, or a watchdog. */
+static uint8_t
+ignored_classes(const struct sw *sw, uint16_t port, uint8_t lossless)
 {
 	const struct topo *topo = sw->config->topo;
 	const struct topo_port *cable = topo_port_of(topo, sw->node.id, port);
 	const struct switch_settings *peer = switch_settings_at(sw->config->setup, topo, cable->peer_port);
+	struct err err = { "" };
+	uint8_t obeyed = SWITCH_DATA_CLASSES;
 
-	return topo->nodes[cable->peer].kind == TOPO_SWITCH && peer->watchdog.enabled &&
-	       peer->watchdog.action == REC_WATCHDOG_FORWARD;
+	if (topo->nodes[cable->peer].kind != TOPO_SWITCH)
+		return 0;
+	if (peer->watchdog.enabled && peer->watchdog.action == REC_WATCHDOG_FORWARD)
+		return lossless;
+	if (!peer->pfc.enabled || !peer->pfc.asymmetric)
+		switch_lossless_classes(&peer->pfc, &obeyed, &err);
+	return lossless & (uint8_t)~obeyed;
 }
 
 void
@@ -544,6 +551,7 @@ switch_misconfigure(struct sw *sw, uint16_t port, const struct account_short *ho
 {
 	struct account *account = &sw->account;
 	uint8_t lossless = account_configured(sw, port), lossy = account->charged & (uint8_t)~lossless;
+	uint8_t ignored = ignored_classes(sw, port, lossless);
 	struct account_short now = { .classes = lossy, .silent = lossy, .has_planned = account->pools != NULL };
 
 	if (how != NULL) {
@@ -554,9 +562,9 @@ switch_misconfigure(struct sw *sw, uint16_t port, const struct account_short *ho
 		now.classes |= lossless;
 		now.has_planned = true;
 	} else if (account->pools != NULL) {
-		now.classes |= account->pools->tight[port] | (peer_may_ignore(sw, port) ? lossless : 0);
-	} else if (lossless != 0 && peer_may_ignore(sw, port)) {
-		now.classes |= lossless;
+		now.classes |= account->pools->tight[port] | ignored;
+	} else if (ignored != 0) {
+		now.classes |= ignored;
 		now.headroom_bytes = account->ingress[account_index(account, port, (uint8_t)__builtin_ctz(lossless))]
 					     .headroom_limit_bytes;
 	}

@@ -196,6 +196,21 @@ def lossy_pauses():
         check(sent > 100 and sent - received in (0, 1) and run.run["drops"]["no_buffer"] == 0, f"PAUSE and RESUME, {fault}", (sent, received))
 
 
+def ignored_pauses():
+    """A port without PFC sends on while it is paused: the ingress behind it holds what its headroom does, and counts what it drops."""
+    for ports, action in ("pfc = { enabled = false; };", True), ('pfc = { priorities = [ "4" ]; };', True), ("mtu = 9000;", False):
+        run = dpswitch(scenario_file(f"""topology = {{ kind = "explicit"; hosts = [ "a", "b", "r" ]; switches = [ "s", "t" ]; delay = "1us";
+  links = ( "s t", "a s", "b s", "r t 25Gbps" ); }};
+flows = ( {{ src = "a"; dst = "r"; sport = 20001; bytes = "20MB"; }}, {{ src = "b"; dst = "r"; sport = 20002; bytes = "20MB"; }} );
+switch = {{ buffer = "1MB"; }};
+limits = {{ virtual_time = "2ms"; }};
+ports = ( {{ names = [ "s:1" ]; {ports} }} );
+{OFF}"""))
+        lost = dict(rows(run, "SELECT name, packets FROM drops JOIN ports USING (port) WHERE reason = 'no_buffer'"))
+        paused, = rows(run, "SELECT tx_pause FROM pfc_counters JOIN ports USING (port) WHERE name = 't:1' AND class = 3")[0]
+        check(paused > 0 and (list(lost) == ["t:1"]) == action, f"s:1 with {ports}", (paused, lost))
+
+
 def losses():
     """Each packet that run.json counts as lost is in the store, with its reason and place; devices count some of them, and ports those."""
     faults = {"loss": 'kind = "loss"; port = "a0:1"; rate = 0.01;', "silent loss": 'kind = "loss"; port = "s:1"; rate = 0.01; silent = true;',
@@ -229,4 +244,5 @@ lost_cnps()
 channels()
 flaps()
 lossy_pauses()
+ignored_pauses()
 losses()

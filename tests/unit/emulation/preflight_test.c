@@ -438,6 +438,8 @@ maps_of_two_switches(void **state)
 static void
 single_ports_that_do_not_fit(void **state)
 {
+	struct found found;
+
 	(void)state;
 	expect(TWO_TO_ONE, "--set 'switches.[0].names=[ \"s\" ]' --set switches.[0].pfc.enabled=false", "lossy-port", false,
 	       "data of a to c in class 3, which has PFC elsewhere, enters s:1, where it has none: what does not fit is "
@@ -448,6 +450,24 @@ single_ports_that_do_not_fit(void **state)
 	expect(TWO_TO_ONE, "--set 'ports.[0].names=[ \"s:3\" ]' --set ports.[0].mtu=1000", "mtu-short", false,
 	       "more than the MTU of s:3 lets pass (mtu 1000)");
 	expect_none(TWO_TO_ONE, "--set 'ports.[0].names=[ \"s:3\" ]' --set ports.[0].mtu=1500 --set host.cc=none");
+	/* A port that no PAUSE holds, in front of one that sends it; not where the switch behind it has no PFC either. */
+	expect_remedy(TWO_SWITCHES,
+		      "--set host.cc=none --set 'ports.[0].names=[ \"s:3\" ]' --set ports.[0].pfc.enabled=false",
+		      "pause-ignored", "--set 'ports.[0].pfc.enabled=true'");
+	expect(TWO_SWITCHES, "--set 'ports.[0].names=[ \"s:3\" ]' --set 'ports.[0].pfc.priorities=[ \"4\" ]'",
+	       "pause-ignored", false,
+	       "data of a to d leaves s:3, which has no PFC for its class, and enters a port that has");
+	look(TWO_SWITCHES,
+	     "--set 'ports.[0].names=[ \"s:3\" ]' --set ports.[0].pfc.enabled=false --set 'switches.[0].names=[ \"t\" ]' "
+	     "--set "
+	     "switches.[0].pfc.enabled=false",
+	     &found);
+	assert_null(of(&found, "pause-ignored"));
+	look(TWO_SWITCHES,
+	     "--set 'ports.[0].names=[ \"s:3\" ]' --set ports.[0].pfc.asymmetric=true --set "
+	     "'ports.[0].pfc.priorities=[ \"4\" ]'",
+	     &found);
+	assert_null(of(&found, "pause-ignored"));
 	/* The smallest of several counts, and that of a switch is its ports' but where they have another. */
 	expect_remedy(TWO_SWITCHES,
 		      "--set host.mtu=4096 --set 'ports.[0].names=[ \"t:3\" ]' --set ports.[0].mtu=1500 --set "
