@@ -4,7 +4,9 @@
  * route. One that does not swallows the polling packets too, and is the switch behind the last port that reported them;
  * or it is the one that forwarded nothing for a while of its received packets, by counts of the flow's packets. Its
  * root is the port where they enter. A NIC that hangs, or its host, swallows what it is to send and what arrives: its root
- * is its port. Between a NIC and the switch next to it counts of other flows' frames may leave both possible.
+ * is its port. Between a NIC and the switch next to it counts of other flows' frames may leave both possible. Of ACKs no
+ * switch counts a flow's: where they were lost and no link on their path lost a frame, it was the switch, if it is the only
+ * one.
  */
 #include "common/array.h"
 #include "diag/vedrfolnir/cause/drops.h"
@@ -17,7 +19,8 @@ enum {
 	CLAUSE_SILENT_HOST,
 	CLAUSE_FIRST,
 	CLAUSE_NIC_SENDS,
-	CLAUSE_NIC_RECEIVES
+	CLAUSE_NIC_RECEIVES,
+	CLAUSE_ACKS
 };
 static const char *const clauses[] = {
 	DROPS_CLAUSE("packets swallowed"),
@@ -33,6 +36,8 @@ static const char *const clauses[] = {
 			      "few frames from it in all; {again}"),
 	[CLAUSE_NIC_RECEIVES] = ("{step}: {count} of its packets, in a row, left by {other} and arrived at {port}, and "
 				 "that NIC or its host neither handed them on nor counted them; {again}"),
+	[CLAUSE_ACKS] = ("{step}: all that it sent again had arrived before, in order, so ACKs were lost; no link on their "
+			 "path lost a frame, and {node} is the only switch there; {again}"),
 };
 
 /*
@@ -79,11 +84,37 @@ add_counted(struct cause_set *set, uint32_t step, const struct passage *passage)
 			 passage->node.packets);
 }
 
+uint32_t
+blackhole_of_acks(const struct cause_input *in, uint32_t step)
+{
+	const struct evidence *ev = in->ev;
+	const struct ev_flow *flow = &ev->flows[in->steps[step].flow];
+	uint32_t into = EV_NONE;
+
+	for (uint32_t h = 0; h < flow->nback; h++) {
+		uint32_t port = ev->hops[flow->first_hop + flow->nhops + h], end = ev->ports[port].peer;
+		struct passage_link link;
+
+		if (end == EV_NONE)
+			return EV_NONE;
+		link = passage_of_link(in, step, end, in->steps[step].end_ps);
+		if (!link.known || link.lost_frames != 0)
+			return EV_NONE;
+		if (ev->nodes[ev->ports[end].node].host)
+			continue;
+		if (into != EV_NONE)
+			return EV_NONE;
+		into = end;
+	}
+	return into;
+}
+
 static void
 look(struct cause_set *set, uint32_t step)
 {
 	const struct evidence *ev = set->in->ev;
 	struct drops_silence silence;
+	uint32_t acks;
 	struct passage passage;
 
 	drops_add(set, step, REC_DROP_BLACKHOLE, CLAUSE_SWALLOWED);
@@ -104,6 +135,8 @@ look(struct cause_set *set, uint32_t step)
 	else if (silence.port != EV_NONE && silence.swallows)
 		add_hole(set, step, ev->ports[silence.port].peer,
 			 ev->nodes[ev->ports[silence.port].node].host ? CLAUSE_SILENT_HOST : CLAUSE_SILENT, silence.polls);
+	else if (packet_loss_of_acks(set, step, &passage) && (acks = blackhole_of_acks(set->in, step)) != EV_NONE)
+		add_hole(set, step, acks, CLAUSE_ACKS, 1);
 }
 
 /* Does a finding about a switch show it better than another does? Behind a host's port that may be at fault, not it. */

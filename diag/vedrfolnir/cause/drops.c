@@ -12,15 +12,6 @@
 #include "diag/vedrfolnir/cause/cause.h"
 #include <math.h>
 
-static struct passage_link passage_of_link(const struct cause_input *in, uint32_t step, uint32_t in_port,
-					   uint64_t since_ps);
-
-/* The counts of a link within a step's time. */
-struct passage_link {
-	bool known; /* by a reading after since_ps */
-	uint64_t lost_frames, received_frames;
-};
-
 static bool
 passes(const struct evidence *ev, uint32_t flow, uint32_t port)
 {
@@ -949,8 +940,7 @@ passage_swallows(const struct passage *passage)
 	return row >= ROW_PACKETS && row_by_chance(row, lost, lost + arrived) < BY_CHANCE;
 }
 
-/* @param in_port  global id of the end that takes in */
-static struct passage_link
+struct passage_link
 passage_of_link(const struct cause_input *in, uint32_t step, uint32_t in_port, uint64_t since_ps)
 {
 	const struct evidence *ev = in->ev;

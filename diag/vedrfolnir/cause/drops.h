@@ -101,6 +101,15 @@ struct passage {
 /* The results of the records of a slow step's polling packets. */
 struct passage passage_find(const struct cause_input *in, uint32_t step);
 
+/* The counts of a link within a step's time. */
+struct passage_link {
+	bool known; /* by a reading after since_ps */
+	uint64_t lost_frames, received_frames;
+};
+
+/* @param in_port  global id of the end that receives */
+struct passage_link passage_of_link(const struct cause_input *in, uint32_t step, uint32_t in_port, uint64_t since_ps);
+
 /*
  * Had the packets that NAKs made the step's sender send again arrived before, by the destination's count? A lost packet
  * does not arrive twice. A sender with go-back-N cannot know where no ACK of the first copies arrives: behind the last one.
@@ -131,3 +140,17 @@ uint64_t passage_stopped_ps(const struct cause_input *in, uint32_t step, uint32_
  * @return EV_NONE: there is none
  */
 uint32_t blackhole_same(const struct cause_set *all, uint32_t finding);
+
+/*
+ * Were the ACKs lost of packets that a step sent again by time alone, so that all of these arrived twice?
+ * @param set      with the step's findings about what else held its packets up
+ * @param passage  of the step
+ */
+bool packet_loss_of_acks(const struct cause_set *set, uint32_t step, const struct passage *passage);
+
+/*
+ * The switch that discarded a step's ACKs, where they were lost: the only one on their path, none of whose links lost a
+ * frame.
+ * @return the port by which they enter it, a global id; EV_NONE: not one switch alone can have
+ */
+uint32_t blackhole_of_acks(const struct cause_input *in, uint32_t step);

@@ -170,22 +170,55 @@ gathered_ps(const struct cause_set *set, uint32_t step)
 }
 
 /*
- * Were the ACKs of packets lost that a step sent again? All of them had arrived, in order; the timer leaves room for round
- * trips; none that was measured can have lasted as long as it, together with what was sent for an ACK, as if one had all
- * that they exceed idle ones by; and what else was found leaves most of the time, in complete reports: an ACK that is as
- * late as the timer gives no sample, as it may be the second copy's (Karn), and a pause may begin between two samples.
- * Late ACKs of sprayed packets have paths of their own.
+ * Did all that the step sent again arrive twice? By the destination's count; or by the sender's ledger, where ACKs of all
+ * of it returned before any second copy can have caused them: a polling packet may overtake the last of these.
  */
 static bool
-lost_acks(const struct cause_set *set, uint32_t step, const struct passage *passage)
+all_had_arrived(const struct cause_input *in, uint32_t step, const struct passage *passage)
+{
+	const struct run_step *s = &in->steps[step];
+
+	return passage->duplicates >= s->retransmits ||
+	       (passage->duplicates != 0 && passage->lost == 0 && evidence_ledger_ps(in->ev, step, LEDGER_EARLY) != 0 &&
+		evidence_ledger_ps(in->ev, step, LEDGER_TIMEOUT) == 0);
+}
+
+/*
+ * Did a polling packet pass all of the step's path while its sender waited for the timer? Then rows of all ports there
+ * show what may have held its packets up: no round trip needs to.
+ */
+static bool
+asked_while_it_waited(const struct evidence *ev, const struct run_step *s)
+{
+	for (uint32_t i = 0; i < ev->flows[s->flow].npolls; i++) {
+		uint32_t at = ev->poll_by_flow[ev->flows[s->flow].first_poll + i];
+		const struct rec_poll *poll = EV_AT(ev->polls, struct rec_poll, at);
+		uint32_t port = evidence_port(ev, poll->hdr.node, poll->out_port);
+
+		if (cause_poll_follows(ev, at) && port != EV_NONE && ev->ports[port].peer_node == ev->flows[s->flow].dst &&
+		    poll->hdr.time_ps + run_waited_ps(s) >= s->end_ps && poll->hdr.time_ps + s->base_rtt_ps <= s->end_ps)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * All of the packets had arrived, in order; the timer leaves room for round trips; none that was measured can have lasted
+ * as long as it, together with what was sent for an ACK, as if one had all that they exceed idle ones by; and what else was
+ * found leaves most of the time, in complete reports: an ACK that is as late as the timer gives no sample, as it may be the
+ * second copy's (Karn), and a pause may begin between two samples. Late ACKs of sprayed packets have paths of their own.
+ */
+bool
+packet_loss_of_acks(const struct cause_set *set, uint32_t step, const struct passage *passage)
 {
 	const struct run_step *s = &set->in->steps[step];
-	double over_ps = (double)s->rtt_samples * ((double)s->rtt_mean_ps - (double)s->base_rtt_ps), found_ps = 0;
+	double over_ps = s->rtt_samples * ((double)s->rtt_mean_ps - (double)s->base_rtt_ps), found_ps = 0;
 
 	for (uint32_t i = 0; i < set->count; i++)
 		found_ps += set->findings[i].claimed_ps;
 	return passage->ended && passage->out_of_sequence == 0 && s->naks == 0 && s->retransmits != 0 &&
-	       passage->duplicates >= s->retransmits && s->waited_ns != 0 && s->rtt_samples != 0 &&
+	       all_had_arrived(set->in, step, passage) && s->waited_ns != 0 && !evidence_is_sprayed(set->in->ev, s->flow) &&
+	       (s->rtt_samples != 0 || asked_while_it_waited(set->in->ev, s)) &&
 	       run_waited_ps(s) > ROCE_TIMER_ROUND_TRIPS * s->base_rtt_ps &&
 	       gathered_ps(set, step) + (double)s->base_rtt_ps + over_ps < (double)run_waited_ps(s) &&
 	       passage_stood_still_ps(set->in, step, 0) != 0 && !drops_telemetry_lost(set->in->ev, s) &&
@@ -226,9 +259,11 @@ add_somewhere(struct cause_set *set, uint32_t step)
 	bool sprayed = evidence_is_sprayed(set->in->ev, s->flow);
 	bool shown = passage.lost != 0 || (!sprayed && (passage.out_of_sequence != 0 || s->naks != 0));
 
-	if (!shown && !sprayed && lost_acks(set, step, &passage))
-		add_path(set, step, max_u64(1, passage_stood_still_ps(set->in, step, 0) / run_waited_ps(s)));
-	else if (!shown && (s->waited_ns != 0 || passage.duplicates != 0))
+	if (!shown && packet_loss_of_acks(set, step, &passage)) {
+		/* else a switch discarded them, which is not a loss by chance */
+		if (blackhole_of_acks(set->in, step) == EV_NONE)
+			add_path(set, step, max_u64(1, passage_stood_still_ps(set->in, step, 0) / run_waited_ps(s)));
+	} else if (!shown && (s->waited_ns != 0 || passage.duplicates != 0))
 		set->in->unjudged->resends++;
 	else if (!sprayed)
 		add_path(set, step, 0);

@@ -357,14 +357,18 @@ test_what_arrived_twice_in_order_is_not_judged(void **state)
 /*
  * Step 2 of 17->18 sent 40 packets again.
  * @param duplicates  that arrived; gap  of what the exporter left out, or NULL
+ * @param waiting     that its polling packet may have overtaken
+ * @param asked_ps    when another one left the last switch; 0: there is none
  * @return whether lost ACKs are named
  */
 static bool
-names_lost_acks(struct rec_step slow, uint32_t duplicates, const struct rec_gap *gap)
+names_lost_acks_of(struct rec_step slow, uint32_t duplicates, const struct rec_gap *gap, uint32_t waiting,
+		   uint64_t asked_ps)
 {
 	const struct counts twice = {
-		.sent = 540, .sw2 = 540, .sw6 = 540, .sw3 = 540, .duplicates = duplicates, .resent = 40
+		.sent = 540, .sw2 = 540, .sw6 = 540, .sw3 = 540, .duplicates = duplicates, .resent = 40, .waiting = waiting
 	};
+	struct rec_poll asked = { .hdr.event = 7, .victim = F17, .in_port = 2, .out_port = 0, .flags = 1 };
 	struct rec_step before = { .step = 1, WAITED_NONE, .end_ps = 30 * MS };
 	const struct finding *found;
 	struct records r;
@@ -374,12 +378,15 @@ names_lost_acks(struct rec_step slow, uint32_t duplicates, const struct rec_gap 
 	slow.start_ps = 40 * MS;
 	slow.end_ps = 80 * MS;
 	slow.retransmits = 40;
-	slow.timeout_ps = 9 * MS;
+	slow.timeout_ps = slow.early_ps == 0 ? 9 * MS : 0;
+	slow.late_ps = slow.early_ps == 0 ? 0 : 9 * MS;
 	slow.rtt_min_ps = slow.rtt_mean_ps;
 	case_fabric(&r);
 	RECORDS_PUT(&r, before, REC_STEP, H17, 30 * MS);
 	RECORDS_PUT(&r, slow, REC_STEP, H17, 80 * MS);
 	pass(&r, 1, 60 * MS, &twice);
+	if (asked_ps != 0)
+		RECORDS_PUT(&r, asked, REC_POLL, SW3, asked_ps);
 	if (gap != NULL) {
 		struct rec_gap rec = *gap;
 
@@ -387,7 +394,7 @@ names_lost_acks(struct rec_step slow, uint32_t duplicates, const struct rec_gap 
 	}
 	v = case_conclude(&r, REC_END_COMPLETE);
 	found = case_find(v, FINDING_PACKET_LOSS, FLOW, NULL);
-	if (duplicates == 40 && found != NULL) {
+	if ((duplicates == 40 || waiting != 0) && found != NULL) {
 		assert_non_null(strstr(case_evidence(v, found), "ACKs were lost on their path"));
 		assert_true(found->confidence < 0.9); /* one timer, or two, ended */
 	}
@@ -395,6 +402,12 @@ names_lost_acks(struct rec_step slow, uint32_t duplicates, const struct rec_gap 
 		assert_int_equal(vedrfolnir_of(v)->unjudged.resends, 1);
 	verdict_destroy(v);
 	return found != NULL;
+}
+
+static bool
+names_lost_acks(struct rec_step slow, uint32_t duplicates, const struct rec_gap *gap)
+{
+	return names_lost_acks_of(slow, duplicates, gap, 0, 0);
 }
 
 /*
@@ -478,6 +491,122 @@ test_acks_are_not_lost_where_rows_are(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
 		if (names_lost_acks(slow, 40, &cases[i].gap) != cases[i].lost)
 			fail_msg("case %zu", i);
+}
+
+/*
+ * A polling packet may overtake the last of the second copies. Where the sender's ledger has all of them as early, ACKs of
+ * all had returned before these can have caused them: the last one had arrived before, too.
+ */
+static void
+test_acks_are_lost_though_a_copy_is_in_flight(void **state)
+{
+	static const struct {
+		uint64_t early_ps;
+		uint32_t duplicates, waiting;
+		bool lost;
+	} cases[] = {
+		{ 11 * PS_PER_US, 39, 1, true },
+		{ 0, 39, 1, false },
+		{ 11 * PS_PER_US, 0, 40, false }, /* no count shows any */
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const struct rec_step slow = { WAITED_NONE, .waited_ns = 4000000, .rtt_samples = 5,
+					       .rtt_mean_ps = 11 * PS_PER_US, .early_ps = cases[i].early_ps };
+
+		if (names_lost_acks_of(slow, cases[i].duplicates, NULL, cases[i].waiting, 0) != cases[i].lost)
+			fail_msg("case %zu", i);
+	}
+}
+
+/* Where all ACKs of a step were lost, there is no round trip. A polling packet that passed its path meanwhile shows it. */
+static void
+test_all_acks_are_lost(void **state)
+{
+	const struct rec_step slow = { WAITED_NONE, .waited_ns = 4000000 };
+
+	assert_false(names_lost_acks_of(slow, 40, NULL, 0, 0));
+	assert_false(names_lost_acks_of(slow, 40, NULL, 0, 75 * MS)); /* before it began to wait */
+	assert_true(names_lost_acks_of(slow, 40, NULL, 0, 77 * MS));
+}
+
+/*
+ * 18->19, with one switch between them, sent packets again that had all arrived: ACKs were lost, and their links lost none.
+ * @param lost    frames, on the link of the last one's ACKs to the switch
+ * @param readings  of the links of the ACKs
+ */
+static struct verdict *
+behind_one_switch(uint64_t lost, uint32_t readings)
+{
+	enum { SW, A, B };
+	static const uint32_t forth[][2] = { { A, 0 }, { SW, 1 } }, back[][2] = { { B, 0 }, { SW, 0 } };
+	const struct rec_tuple flow = records_tuple(A, B, 10000);
+	const struct rec_passage passages[] = {
+		{ .in_port = REC_NO_PORT, .out_port = 0, .flow_packets = 540, .resent = 40 },
+		{ .in_port = 0, .out_port = 1, .in_frames = 900, .sent_frames = 900, .flow_packets = 540 },
+		{ .in_port = 0, .out_port = REC_NO_PORT, .in_frames = 900, .sent_frames = 900, .duplicates = 40 },
+		{ .in_port = 1, .out_port = 0, .in_frames = 9, .sent_frames = 9 + lost },
+		{ .in_port = 0, .out_port = REC_NO_PORT, .in_frames = 8, .sent_frames = 8 },
+	};
+	static const uint32_t nodes[] = { A, SW, B, SW, A };
+	struct rec_step slow = {
+		.step = 1,
+		WAITED_NONE,
+		.end_ps = 80 * MS,
+		.retransmits = 40,
+		.waited_ns = 4000000,
+		.rtt_samples = 5,
+		.rtt_min_ps = 11 * PS_PER_US,
+		.rtt_mean_ps = 11 * PS_PER_US,
+		.late_ps = 9 * MS,
+		.early_ps = 11 * PS_PER_US,
+	};
+	struct records r;
+
+	records_init(&r);
+	records_run(&r);
+	records_node(&r, SW, "3", false, 2);
+	records_node(&r, A, "18", true, 1);
+	records_node(&r, B, "19", true, 1);
+	records_link(&r, SW, 0, false, A, 0, true);
+	records_link(&r, SW, 1, false, B, 0, true);
+	records_collective(&r, 2, 1);
+	records_schedule(&r, 0, 1, A, B, REC_NONE, EXPECT);
+	records_schedule(&r, 1, 1, B, A, REC_NONE, EXPECT);
+	records_route(&r, flow, forth, 2);
+	for (uint32_t h = 0; h < 2; h++) {
+		struct rec_route rec = { .flow = flow, .hop = (uint16_t)h, .port = (uint16_t)back[h][1], .reverse = 1 };
+
+		RECORDS_PUT(&r, rec, REC_ROUTE, back[h][0], 0);
+	}
+	RECORDS_PUT(&r, slow, REC_STEP, A, 80 * MS);
+	for (uint32_t i = 0; i < 3 + readings; i++) {
+		struct rec_passage rec = passages[i];
+
+		rec.hdr.event = 1;
+		rec.flow = flow;
+		RECORDS_PUT(&r, rec, REC_PASSAGE, nodes[i], 80 * MS + i * PS_PER_US);
+	}
+	return case_conclude(&r, REC_END_COMPLETE);
+}
+
+/* The only switch on the path of lost ACKs discarded them, if the links there lost none. */
+static void
+test_a_switch_discards_acks(void **state)
+{
+	static const struct {
+		const struct finding_type *type;
+		const char *root;
+		uint64_t lost;
+		uint32_t readings;
+	} cases[] = {
+		{ FINDING_BLACKHOLE, "3:2", 0, 2 },
+		{ FINDING_PACKET_LOSS, "18->19/10000>10000", 0, 1 },
+		{ FINDING_PACKET_LOSS, "19:1", 1, 2 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		expect(behind_one_switch(cases[i].lost, cases[i].readings), cases[i].type, cases[i].root, NULL);
 }
 
 static const struct {
@@ -835,6 +964,9 @@ UNIT_TEST(cause_passage)
 		cmocka_unit_test(test_what_arrived_twice_in_order_is_not_judged),
 		cmocka_unit_test(test_what_was_overtaken_arrives_twice),
 		cmocka_unit_test(test_acks_that_are_lost),
+		cmocka_unit_test(test_acks_are_lost_though_a_copy_is_in_flight),
+		cmocka_unit_test(test_all_acks_are_lost),
+		cmocka_unit_test(test_a_switch_discards_acks),
 		cmocka_unit_test(test_acks_that_what_holds_a_sender_back_delays),
 		cmocka_unit_test(test_acks_are_not_lost_where_rows_are),
 		cmocka_unit_test(test_time_alone_shows_no_loss),
