@@ -36,7 +36,7 @@ enum claim_kind {
 struct claim {
 	uint32_t kind;                  /* enum claim_kind */
 	bool innocent;                  /* it is known that nothing in the network cost time */
-	bool left;                      /* more than a base RTT is unexplained */
+	bool left;                      /* more than a base RTT is unexplained, or may be by steps that were not reported */
 	double lost_ps, unexplained_ps; /* on the critical paths of all collectives, and its unexplained part */
 	/*
 	 * 0 to 1, of the verdict: guilty, the confidence of the best supported finding; innocent, the share of the

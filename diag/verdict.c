@@ -613,7 +613,7 @@ verdict_conclude(struct verdict *v, double unexplained_ps)
 
 		if (claim->kind == CLAIM_UNTIMED)
 			continue;
-		claim->left = unexplained_ps > (double)run_base_rtt_ps(&v->run);
+		claim->left = fmax(unexplained_ps, (double)run_unreported_ps(&v->run)) > (double)run_base_rtt_ps(&v->run);
 		if (claim->kind != CLAIM_FAULT && claim->kind != CLAIM_NO_EFFECT && claim->kind != CLAIM_UNCERTAIN)
 			continue;
 		claim->kind = findings_blame(v->findings, v->nfindings, claim->left, &sure);

@@ -89,7 +89,7 @@ int findings_join(const struct run *run, struct finding *findings, uint32_t *cou
  * Do findings claim, more likely than not, that the network is at fault? Where some have an effect, one of these; where
  * none has, they do not if they leave time unexplained, or if runs of the twin lose nothing by any of them.
  * @param findings  [count] those about hosts, and untimed ones, claim nothing of it
- * @param left      time is unexplained
+ * @param left      time is unexplained, or may have been lost by steps that were not reported
  * @param sure      set to the confidence of the best supported finding
  * @return CLAIM_FAULT, CLAIM_NO_EFFECT or CLAIM_UNCERTAIN
  */

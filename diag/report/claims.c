@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "common/array.h"
-#include "common/minmax.h"
 #include "diag/report/facts.h"
 #include "diag/report/flows.h"
 
@@ -284,22 +283,13 @@ print_unreported_hosts(const struct verdict *v, char *buf)
 	free(nodes);
 }
 
-/* The lost time of unreported steps is bounded by the run's time alone. */
 static void
 print_unreported(const struct run *run, char *buf)
 {
-	uint64_t most_ps = 0;
-
-	for (uint32_t i = 0; i < run->ncollectives; i++) {
-		const struct run_collective *c = &run->collectives[i];
-
-		if (!c->complete && run->end_ps > c->start_ps + c->expect_ps)
-			most_ps = max_u64(most_ps, run->end_ps - c->start_ps - c->expect_ps);
-	}
 	fmt_append(buf, FACTS_INCOMPLETE, "%u of %u steps were never reported", run->missing.steps, run->nsteps);
 	if (run_finished(run))
 		fmt_append(buf, FACTS_INCOMPLETE, ": up to %.3f ms that they lost are not explained. ",
-			   (double)most_ps / 1e9);
+			   (double)run_unreported_ps(run) / 1e9);
 	else
 		fmt_append(buf, FACTS_INCOMPLETE, ": the run did not get to them, or their reports are lost. ");
 }

@@ -349,6 +349,20 @@ run_base_rtt_ps(const struct run *run)
 	return rtt_ps;
 }
 
+uint64_t
+run_unreported_ps(const struct run *run)
+{
+	uint64_t most_ps = 0;
+
+	for (uint32_t i = 0; i < run->ncollectives && run_finished(run) && run->missing.steps != 0; i++) {
+		const struct run_collective *c = &run->collectives[i];
+
+		if (!c->complete && run->end_ps > c->start_ps + c->expect_ps)
+			most_ps = max_u64(most_ps, run->end_ps - c->start_ps - c->expect_ps);
+	}
+	return most_ps;
+}
+
 void *
 run_alloc(size_t count, size_t size_bytes, struct err *err)
 {

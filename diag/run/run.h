@@ -386,6 +386,8 @@ bool run_finished(const struct run *run);
 bool run_failed(const struct run *run);
 /* @return the longest base RTT of any step */
 uint64_t run_base_rtt_ps(const struct run *run);
+/* @return the most that unreported steps of a run that finished can have lost, by its time alone */
+uint64_t run_unreported_ps(const struct run *run);
 
 /* The collectives that it follows, else those of the job's iteration before. */
 struct predecessors {

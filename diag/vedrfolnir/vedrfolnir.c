@@ -360,8 +360,9 @@ is_nothing(const struct run *run, const struct finding *finding)
 }
 
 /*
- * Takes the share of unreported steps from the confidence of findings, and drops those about hosts that sum up to
- * nothing. @param section  VEDRFOLNIR's
+ * Lowers the confidence of findings by what unreported steps may hide, and drops those about hosts that sum up to nothing.
+ * What delayed a reported step did so whatever the others did. Of these nothing is known: that they hide its effect is as
+ * likely as not. @param section  VEDRFOLNIR's
  */
 static void
 conclude_findings(const struct run *run, struct section *section)
@@ -382,10 +383,11 @@ conclude_findings(const struct run *run, struct section *section)
 	section->nfindings = kept;
 	for (uint32_t i = 0; i < section->nfindings; i++) {
 		const struct run_collective *c = &run->collectives[section->findings[i].collective];
-		double share = reported_share(run, c->first_step, c->nsteps);
+		double reported = reported_share(run, c->first_step, c->nsteps);
+		double likely = reported + confidence_inferred(reported, 0);
 
-		section->findings[i].confidence *= share;
-		section->findings[i].borne_out *= share;
+		section->findings[i].confidence *= likely;
+		section->findings[i].borne_out *= likely;
 	}
 }
 
@@ -431,7 +433,7 @@ conclude(const struct cause_input *in, const struct run *run, const struct secti
 		note_signs(in, i, &claim);
 	}
 	too_much = sum_up(run, section->own, &claim, rtt_ps);
-	claim.left = claim.unexplained_ps > rtt_ps;
+	claim.left = claim.unexplained_ps > rtt_ps || (double)run_unreported_ps(run) > rtt_ps;
 	claim.innocent = !network && claim.slow == 0 && done + excused != 0 && complete &&
 			 (run_finished(run) || excused != 0) && !too_much;
 	if (network)

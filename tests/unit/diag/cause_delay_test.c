@@ -427,7 +427,7 @@ test_one_round_trip_shows_a_delay(void **state)
 		if ((delay != NULL) != trip->found)
 			fail_msg("row %zu", i);
 		if (delay != NULL) /* one trip that agrees, of one of four steps */
-			assert_float_equal((float)delay->confidence, (2 / 3.0f + 1 / 6.0f) / 4, 1e-3f);
+			assert_float_equal((float)delay->confidence, (2 / 3.0f + 1 / 6.0f) * 5 / 8, 1e-3f);
 		verdict_destroy(v);
 	}
 }
