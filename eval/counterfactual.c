@@ -458,21 +458,18 @@ order(double x, double y)
 	return ORDER(x, y);
 }
 
-double
-kendall_tau(const double *a, const double *b, uint32_t count)
+void
+kendall_add(struct kendall *pairs, int in_a, int in_b)
 {
-	double alike = 0, pairs_a = 0, pairs_b = 0;
+	pairs->alike += in_a * in_b;
+	pairs->in_a += in_a != 0;
+	pairs->in_b += in_b != 0;
+}
 
-	for (uint32_t i = 0; i < count; i++) {
-		for (uint32_t j = 0; j < i; j++) {
-			int in_a = order(a[i], a[j]), in_b = order(b[i], b[j]);
-
-			alike += in_a * in_b;
-			pairs_a += in_a != 0;
-			pairs_b += in_b != 0;
-		}
-	}
-	return pairs_a > 0 && pairs_b > 0 ? alike / sqrt(pairs_a * pairs_b) : 0;
+double
+kendall_tau(const struct kendall *pairs)
+{
+	return pairs->in_a > 0 && pairs->in_b > 0 ? pairs->alike / sqrt(pairs->in_a * pairs->in_b) : 0;
 }
 
 static size_t
@@ -516,13 +513,39 @@ is_first(const struct rerun_case *c, double base_ns, const double *claimed_ns, c
 				  less_ns <= costs->limit * hypot(costs->error_ns[most], costs->error_ns[named])));
 }
 
-/* Costs that are no effect, or may be nothing, are 0. */
-static void
-cut_off(const struct rerun_case *c, double base_ns, struct costs *costs)
+/* Costs below nothing are none. @return 1: i costs more than j, -1: less, 0: as much but for no effect */
+static int
+order_of(const struct rerun_case *c, double base_ns, const double *ns, size_t i, size_t j)
 {
+	double more_ns = fmax(ns[i], 0) - fmax(ns[j], 0);
+
+	return rerun_is_effect(c, base_ns, fabs(more_ns)) ? order(more_ns, 0) : 0;
+}
+
+/* Is it known which of two costs more, or that neither does: is it the same in all of the 95 % interval? */
+static bool
+is_order_known(const struct rerun_case *c, double base_ns, const struct costs *costs, size_t i, size_t j)
+{
+	double differ_ns = fabs(fmax(costs->ns[i], 0) - fmax(costs->ns[j], 0));
+	double known_ns = costs->limit * hypot(costs->error_ns[i], costs->error_ns[j]);
+
+	if (rerun_is_effect(c, base_ns, differ_ns))
+		return differ_ns > known_ns;
+	return !rerun_is_effect(c, base_ns, differ_ns + known_ns);
+}
+
+/* Kendall's tau of the pairs whose order is known. @return NAN: there is none of which one costs more */
+static double
+tau_of(const struct rerun_case *c, double base_ns, const double *claimed_ns, const struct costs *costs)
+{
+	struct kendall pairs = { 0 };
+
 	for (size_t i = 0; i < c->suspects.count; i++)
-		if (is_nothing(c, base_ns, costs, i))
-			costs->ns[i] = 0;
+		for (size_t j = 0; j < i; j++)
+			if (is_order_known(c, base_ns, costs, i, j))
+				kendall_add(&pairs, order_of(c, base_ns, claimed_ns, i, j),
+					    order_of(c, base_ns, costs->ns, i, j));
+	return pairs.in_b > 0 ? kendall_tau(&pairs) : NAN;
 }
 
 /* As rerun_shares() are known, by the standard errors of the truth. */
@@ -550,7 +573,7 @@ counterfactual_score(const struct rerun_case *c, const struct rerun_truth *truth
 		     struct counterfactual_score *score)
 {
 	struct costs shapley = { .limit = truth->limit }, alone = { .limit = truth->limit };
-	double claimed_ns[SUSPECT_MAX], shares[SUSPECT_MAX], sum_ns;
+	double claimed_ns[SUSPECT_MAX] = { 0 }, shares[SUSPECT_MAX], sum_ns;
 	size_t count = c->suspects.count;
 
 	*score = (struct counterfactual_score){ .suspects = (uint32_t)count };
@@ -568,10 +591,8 @@ counterfactual_score(const struct rerun_case *c, const struct rerun_truth *truth
 	}
 	score->first = is_first(c, truth->base_ns, claimed_ns, &shapley);
 	score->first_alone = is_first(c, truth->base_ns, claimed_ns, &alone);
-	cut_off(c, truth->base_ns, &shapley);
-	cut_off(c, truth->base_ns, &alone);
-	score->tau = kendall_tau(claimed_ns, shapley.ns, (uint32_t)count);
-	score->tau_alone = kendall_tau(claimed_ns, alone.ns, (uint32_t)count);
+	score->tau = tau_of(c, truth->base_ns, claimed_ns, &shapley);
+	score->tau_alone = tau_of(c, truth->base_ns, claimed_ns, &alone);
 	sum_ns = rerun_shares(c, truth, shares);
 	rerun_normalize(claimed_ns, count);
 	for (size_t i = 0; i < count; i++)
@@ -587,9 +608,10 @@ static const char *const columns[] = { "FABRIC",      "COSTS BY",      "CASES", 
 				       "INNOCENT",    "OF THEM NAMED", "BLAMELESS", "OF THEM NAMED" };
 #define NCOLUMNS ARRAY_LEN(columns)
 
-/* Sums over cases; of tau and shares over those in which something costs time. */
+/* Sums over cases; of shares over those in which something costs time, of tau over those of them with an order. */
 struct sums {
-	uint32_t cases, costly, first, first_alone, innocents, named_innocents, blameless, named_blameless;
+	uint32_t cases, costly, ordered, ordered_alone, first, first_alone, innocents, named_innocents, blameless,
+		named_blameless;
 	double tau, tau_alone, error, by_chance;
 };
 
@@ -606,8 +628,10 @@ add_score(struct sums *sums, const struct counterfactual_score *score)
 	sums->costly++;
 	sums->first += score->first;
 	sums->first_alone += score->first_alone;
-	sums->tau += score->tau;
-	sums->tau_alone += score->tau_alone;
+	sums->ordered += !isnan(score->tau);
+	sums->ordered_alone += !isnan(score->tau_alone);
+	sums->tau += isnan(score->tau) ? 0 : score->tau;
+	sums->tau_alone += isnan(score->tau_alone) ? 0 : score->tau_alone;
 	sums->error += score->error;
 	sums->by_chance += score->by_chance;
 }
@@ -736,8 +760,8 @@ add_line(struct libscols_table *table, const char *name, enum counterfactual_by 
 	snprintf(cells[n++], width, "%u", sums->costly);
 	snprintf(cells[n++], width, "%.1f %%", 100 * mean(sums->first, sums->costly));
 	snprintf(cells[n++], width, "%.1f %%", 100 * mean(sums->first_alone, sums->costly));
-	snprintf(cells[n++], width, "%.2f", mean(sums->tau, sums->costly));
-	snprintf(cells[n++], width, "%.2f", mean(sums->tau_alone, sums->costly));
+	snprintf(cells[n++], width, "%.2f", mean(sums->tau, sums->ordered));
+	snprintf(cells[n++], width, "%.2f", mean(sums->tau_alone, sums->ordered_alone));
 	snprintf(cells[n++], width, "%.1f %%", 100 * mean(sums->error, sums->costly));
 	snprintf(cells[n++], width, "%.1f %%", 100 * mean(sums->by_chance, sums->costly));
 	snprintf(cells[n++], width, "%u", sums->innocents);
@@ -820,11 +844,11 @@ sums_json(const char *name, const struct sums *sums)
 {
 	return json_pack("{s:s, s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:i, s:i, s:i, s:i}", "fabric", name, "cases",
 			 (int)sums->cases, "with_cost", (int)sums->costly, "first", mean(sums->first, sums->costly),
-			 "first_alone", mean(sums->first_alone, sums->costly), "tau", mean(sums->tau, sums->costly),
-			 "tau_alone", mean(sums->tau_alone, sums->costly), "share_error", mean(sums->error, sums->costly),
-			 "share_error_by_chance", mean(sums->by_chance, sums->costly), "innocents", (int)sums->innocents,
-			 "named_innocents", (int)sums->named_innocents, "blameless", (int)sums->blameless,
-			 "named_blameless", (int)sums->named_blameless);
+			 "first_alone", mean(sums->first_alone, sums->costly), "tau", mean(sums->tau, sums->ordered),
+			 "tau_alone", mean(sums->tau_alone, sums->ordered_alone), "share_error",
+			 mean(sums->error, sums->costly), "share_error_by_chance", mean(sums->by_chance, sums->costly),
+			 "innocents", (int)sums->innocents, "named_innocents", (int)sums->named_innocents, "blameless",
+			 (int)sums->blameless, "named_blameless", (int)sums->named_blameless);
 }
 
 /* The cost of each suspect of a case, and the claim for it; times in ns. */
@@ -847,16 +871,22 @@ suspects_json(const struct suspects *suspects, const struct case_outcome *outcom
 }
 
 static json_t *
+tau_json(double tau)
+{
+	return isnan(tau) ? json_null() : json_real(tau);
+}
+
+static json_t *
 case_json(const struct counterfactual *study, size_t at, const struct case_outcome *outcome)
 {
 	const struct counterfactual_score *score = &outcome->score;
 
-	return json_pack("{s:s, s:I, s:i, s:f, s:f, s:f, s:b, s:b, s:b, s:f, s:f, s:f, s:f, s:i, s:i, s:o}", "scenario",
+	return json_pack("{s:s, s:I, s:i, s:f, s:f, s:f, s:b, s:b, s:b, s:o, s:o, s:f, s:f, s:i, s:i, s:o}", "scenario",
 			 study->made[at].scenario, "seed", (json_int_t)study->made[at].seed, "index",
 			 (int)study->made[at].index, "time_error_ns", outcome->truth.base_error_ns, "time_ns",
 			 outcome->truth.base_ns, "without_all_ns", outcome->truth.all_ns, "has_cost", score->has_cost,
-			 "first", score->first, "first_alone", score->first_alone, "tau", score->tau, "tau_alone",
-			 score->tau_alone, "share_error", score->error, "share_error_by_chance", score->by_chance,
+			 "first", score->first, "first_alone", score->first_alone, "tau", tau_json(score->tau), "tau_alone",
+			 tau_json(score->tau_alone), "share_error", score->error, "share_error_by_chance", score->by_chance,
 			 "innocents", (int)score->innocents, "named_innocents", (int)score->named_innocents, "suspects",
 			 suspects_json(&study->reruns[at].suspects, outcome));
 }
@@ -932,7 +962,7 @@ counterfactual_gate(const struct counterfactual *study, FILE *to, struct err *er
 		return ret;
 	return missed("the share of first causes that are right", mean(sums.first, sums.costly), COUNTERFACTUAL_GATE_FIRST,
 		      true, to) +
-	       missed("Kendall's tau", mean(sums.tau, sums.costly), COUNTERFACTUAL_GATE_TAU, true, to) +
+	       missed("Kendall's tau", mean(sums.tau, sums.ordered), COUNTERFACTUAL_GATE_TAU, true, to) +
 	       missed("the error of shares", mean(sums.error, sums.costly), COUNTERFACTUAL_GATE_ERROR, false, to) +
 	       missed("the share of causes without effect that are named", mean(sums.named_blameless, sums.blameless),
 		      COUNTERFACTUAL_GATE_NAMED, false, to);

@@ -60,12 +60,13 @@ enum counterfactual_by { BY_ESTIMATE, BY_TWIN, COUNTERFACTUAL_BY };
 
 /*
  * One case: how well its claims fit its truth. Shapley shares and times regained alone that are no effect count as 0,
- * in all but innocents. Where causes are ordered, so do those that may be nothing by the 95 % interval over draws.
+ * in all but innocents. Of which of two costs more, tau has those pairs alone in which that is the same throughout the
+ * 95 % interval over draws; two costs or claims that differ by no effect are a tie.
  */
 struct counterfactual_score {
 	bool has_cost;           /* some suspect has effect alone; else only innocents are meant */
 	bool first, first_alone; /* the largest claim is the largest cost, by Shapley and alone, or as good as */
-	double tau, tau_alone;   /* Kendall's, of claims and the suspects' cost */
+	double tau, tau_alone;   /* Kendall's, of claims and costs; NAN: no order of the costs is known */
 	double error;            /* mean over suspects of |claimed share - Shapley share| */
 	double by_chance;        /* that of claims which are right, as the truth is a mean over few draws */
 	uint32_t suspects;
@@ -77,11 +78,17 @@ void counterfactual_score(const struct rerun_case *c, const struct rerun_truth *
 			  struct counterfactual_score *score);
 
 /*
- * Do two ratings order causes alike? Kendall's tau-b (The Treatment of Ties in Ranking Problems, 1945): 1 the same order,
- * -1 the reverse, 0 no relation, or one of them has no order at all.
- * @param a, b  [count]
+ * Do two ratings order causes alike? Kendall's tau-b (The Treatment of Ties in Ranking Problems, 1945), of pairs of causes.
  */
-double kendall_tau(const double *a, const double *b, uint32_t count);
+struct kendall {
+	double alike;      /* pairs ordered alike, less those ordered the other way round */
+	double in_a, in_b; /* pairs that the one and the other rating orders */
+};
+
+/* Adds a pair. @param in_a, in_b  its order: positive or negative 1; 0: a tie */
+void kendall_add(struct kendall *pairs, int in_a, int in_b);
+/* @return 1: the same order, -1: the reverse, 0: no relation, or one of them has no order at all */
+double kendall_tau(const struct kendall *pairs);
 
 /*
  * Prints the results of all finished cases, by fabric: a table with the cases whose first blame is wrong and how to

@@ -171,7 +171,7 @@ few_draws_leave_an_error(void **state)
 	counterfactual_score(&c, &truth, &claims, &s);
 	assert_float_equal(s.error, 0, 1e-9); /* 100 us are less than three errors */
 	assert_true(s.first);
-	assert_float_equal(s.tau, 2 / sqrt(3 * 2), 1e-9);
+	assert_float_equal(s.tau, 1, 1e-9);
 	prng_init(&prng, 1, 0);
 	for (int n = 0; n < 20000; n++) {
 		double drawn_ns[3], all_ns = 0;
@@ -214,6 +214,44 @@ few_draws_leave_an_error(void **state)
 	assert_float_equal(s.by_chance, 0, 0);
 }
 
+/* An order is what draws tell; a claim is held to no other, and a difference that is no effect is none. */
+static void
+unknown_orders_are_not_held_against_claims(void **state)
+{
+	const struct rerun_case c = { .suspects.count = 3, .rtt_ns = 10000 };
+	struct rerun_truth truth = { .base_ns = 1e6, .has_shapley = true, .limit = 2 };
+	struct claims claims = { .ns = { 300e3, 120e3, 4e3 } };
+	const double costs_ns[] = { 300e3, 110e3, 100e3 };
+	struct counterfactual_score s;
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++)
+		truth.costs[i] = (struct rerun_cost){ .shapley_ns = costs_ns[i], .error_ns = 20e3, .has_effect = true };
+	counterfactual_score(&c, &truth, &claims, &s); /* 110 us against 100 us are not known to differ */
+	assert_float_equal(s.tau, 1, 1e-9);
+	claims.ns[1] = 302e3; /* a tie with the first, of which the truth is none */
+	counterfactual_score(&c, &truth, &claims, &s);
+	assert_float_equal(s.tau, 1 / sqrt(1 * 2), 1e-9);
+	claims.ns[1] = 400e3;
+	counterfactual_score(&c, &truth, &claims, &s);
+	assert_float_equal(s.tau, 0, 1e-9);
+	/* Known to differ by no effect: a claim that orders them is wrong. */
+	for (size_t i = 0; i < 3; i++)
+		truth.costs[i].error_ns = 0;
+	truth.costs[1].shapley_ns = 103e3;
+	claims.ns[1] = 120e3;
+	counterfactual_score(&c, &truth, &claims, &s);
+	assert_float_equal(s.tau, 2 / sqrt(2 * 3), 1e-9);
+	claims.ns[2] = 118e3;
+	counterfactual_score(&c, &truth, &claims, &s);
+	assert_float_equal(s.tau, 1, 1e-9);
+	/* No order is known: no claim is right or wrong. */
+	for (size_t i = 0; i < 3; i++)
+		truth.costs[i].error_ns = 500e3;
+	counterfactual_score(&c, &truth, &claims, &s);
+	assert_true(isnan(s.tau));
+}
+
 UNIT_TEST(counterfactual)
 {
 	const struct CMUnitTest tests[] = {
@@ -221,6 +259,7 @@ UNIT_TEST(counterfactual)
 		cmocka_unit_test(cases_of_large_seeds_load),
 		cmocka_unit_test(claims_are_held_against_costs),
 		cmocka_unit_test(few_draws_leave_an_error),
+		cmocka_unit_test(unknown_orders_are_not_held_against_claims),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

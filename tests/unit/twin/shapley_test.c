@@ -78,6 +78,18 @@ six_causes_sum_up(void **state)
 	assert_float_equal(sum, worth[(1 << SHAPLEY_MAX) - 1], NEAR);
 }
 
+/* Of all pairs of four. */
+static double
+tau(const double *a, const double *b)
+{
+	struct kendall pairs = { 0 };
+
+	for (size_t i = 0; i < 4; i++)
+		for (size_t j = 0; j < i; j++)
+			kendall_add(&pairs, (a[i] > a[j]) - (a[i] < a[j]), (b[i] > b[j]) - (b[i] < b[j]));
+	return kendall_tau(&pairs);
+}
+
 static void
 orders_are_compared_with_ties(void **state)
 {
@@ -86,10 +98,10 @@ orders_are_compared_with_ties(void **state)
 
 	(void)state;
 	/* a: five pairs in order, b: six; of a's five, 4 > 3 goes against 3 < 5, four alike. */
-	assert_float_equal(kendall_tau(a, b, 4), 3 / sqrt(5.0 * 6), NEAR);
-	assert_float_equal(kendall_tau(up, down, 4), -1, NEAR);
-	assert_float_equal(kendall_tau(up, up, 4), 1, NEAR);
-	assert_float_equal(kendall_tau(up, flat, 4), 0, NEAR);
+	assert_float_equal(tau(a, b), 3 / sqrt(5.0 * 6), NEAR);
+	assert_float_equal(tau(up, down), -1, NEAR);
+	assert_float_equal(tau(up, up), 1, NEAR);
+	assert_float_equal(tau(up, flat), 0, NEAR);
 }
 
 /* Each order has every cause once, an even and an odd one are each other's reverse, and another seed draws others. */
