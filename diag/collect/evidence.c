@@ -15,6 +15,7 @@
 #include "common/large_pages.h"
 #include "common/minmax.h"
 #include "common/record/kinds.h"
+#include "common/units.h"
 #include "common/wire/record.h"
 #include "common/wire/record_fabric.h"
 #include "common/wire/record_hdr.h"
@@ -498,6 +499,9 @@ static int push(struct ev_vec *vec, const struct rec_hdr *rec, bool replace, str
 static bool is_state(const struct rec_hdr *rec);
 static bool is_flow_state(const struct evidence *ev, const struct rec_hdr *rec);
 static int note_sent(struct evidence *ev, const struct rec_hdr *rec, struct err *err);
+static int join_quiet(struct evidence *ev, const struct rec_port_row *row, bool *taken, struct err *err);
+static int note_life(struct evidence *ev, const struct rec_step *step, struct err *err);
+static void forget_quiet(struct evidence *ev);
 
 void
 evidence_init(struct evidence *ev)
@@ -520,6 +524,7 @@ evidence_fini(struct evidence *ev)
 	free(ev->sent.data);
 	free(ev->states.data);
 	free(ev->flow_states.data);
+	forget_quiet(ev);
 	free(ev->nodes);
 	free(ev->ports);
 	free(ev->flows);
@@ -556,6 +561,7 @@ evidence_release_steps(struct evidence *ev)
 int
 evidence_add(struct evidence *ev, const struct rec_hdr *rec, struct err *err)
 {
+	bool taken = false;
 	int rc;
 
 	ev->kinds[rec->type]++;
@@ -575,6 +581,11 @@ evidence_add(struct evidence *ev, const struct rec_hdr *rec, struct err *err)
 		if (rc != 0)
 			return rc;
 	}
+	if (rec->type == REC_PORT_ROW) {
+		rc = join_quiet(ev, (const void *)rec, &taken, err);
+		if (rc != 0 || taken)
+			return rc;
+	}
 	if (is_state(rec)) {
 		rc = push(&ev->states, rec, false, err);
 		if (rc != 0 || ((const struct rec_port_row *)(const void *)rec)->state_only)
@@ -585,8 +596,10 @@ evidence_add(struct evidence *ev, const struct rec_hdr *rec, struct err *err)
 		if (rc != 0)
 			return rc;
 	}
-	if (rec->type == REC_STEP)
-		return evidence_add_report(ev, (const void *)rec, err);
+	if (rec->type == REC_STEP) {
+		rc = note_life(ev, (const void *)rec, err);
+		return rc == 0 ? evidence_add_report(ev, (const void *)rec, err) : rc;
+	}
 	if (rec->type == REC_PROBE)
 		return evidence_add_probe(ev, (const void *)rec, err);
 	if (vec_of[rec->type] == 0) /* no diagnosis reads this kind: it is counted */
@@ -685,6 +698,209 @@ note_sent(struct evidence *ev, const struct rec_hdr *rec, struct err *err)
 	return 0;
 }
 
+/*
+ * Reports of ports where nothing was. A diagnosis asks for them in the time of a step, or near it, alone: an hour between
+ * two steps takes no more than its first and its last report.
+ */
+
+#define NEAR_PS (10 * PS_PER_MS) /* beside whole epochs: pauses, cables and retained reports are shorter */
+#define NEAR_EPOCHS 64           /* beside those that ports keep */
+
+/* @return does it say no more than that a port was asked then? */
+static bool
+is_quiet(const struct evidence *ev, const struct rec_port_row *row)
+{
+	uint64_t epoch = row->hdr.time_ps / ev->run.epoch_ps;
+	const struct rec_port_row none = {
+		.hdr = row->hdr,
+		.port = row->port,
+		.host = row->host,
+		.prio = row->prio,
+		.epoch_first = (uint32_t)epoch,
+		.epoch_last = (uint32_t)epoch,
+		.from_ps = epoch * ev->run.epoch_ps,
+		.to_ps = row->hdr.time_ps,
+		.ingress_xoff_bytes = REC_NO_XOFF,
+	};
+
+	return epoch < UINT32_MAX && memcmp(row, &none, sizeof(none)) == 0;
+}
+
+/* One of the reports, as it was received but for its number. */
+static struct rec_port_row
+quiet_row(const struct evidence *ev, const struct ev_quiet *quiet, uint32_t i)
+{
+	struct rec_port_row row = quiet->first;
+
+	row.hdr.time_ps += i * quiet->every_ps;
+	row.epoch_first = row.epoch_last = (uint32_t)(row.hdr.time_ps / ev->run.epoch_ps);
+	row.from_ps = row.epoch_first * ev->run.epoch_ps;
+	row.to_ps = row.hdr.time_ps;
+	return row;
+}
+
+/* @return NULL: out of memory */
+static uint32_t *
+latest_quiet(struct evidence *ev, uint32_t node, uint16_t port)
+{
+	struct ev_quiet_node *of;
+
+	if (node >= ev->quiet_last.count) {
+		struct ev_quiet_node *nodes = realloc(ev->quiet_last.data, (node + (size_t)1) * sizeof(*nodes));
+
+		if (nodes == NULL)
+			return NULL;
+		memset(nodes + ev->quiet_last.count, 0, (node + (size_t)1 - ev->quiet_last.count) * sizeof(*nodes));
+		ev->quiet_last = (struct ev_vec){ nodes, node + 1, node + 1 };
+	}
+	of = EV_AT(ev->quiet_last, struct ev_quiet_node, node);
+	if (port >= of->nports) {
+		uint32_t *ports = realloc(of->ports, (port + (size_t)1) * sizeof(*ports));
+
+		if (ports == NULL)
+			return NULL;
+		memset(ports + of->nports, 0, (port + (size_t)1 - of->nports) * sizeof(*ports));
+		*of = (struct ev_quiet_node){ ports, port + 1u };
+	}
+	return &of->ports[port];
+}
+
+/* @return is it one more of these reports? */
+static bool
+is_next(const struct ev_quiet *quiet, const struct rec_port_row *row)
+{
+	const struct rec_port_row *first = &quiet->first;
+	uint64_t after_ps = row->hdr.time_ps - min_u64(row->hdr.time_ps, first->hdr.time_ps);
+
+	return row->host == first->host && row->prio == first->prio && row->hdr.event == first->hdr.event &&
+	       row->epoch_first != first->epoch_first && quiet->count < UINT32_MAX && after_ps != 0 &&
+	       (quiet->count == 1 || after_ps == quiet->count * quiet->every_ps);
+}
+
+/* @param taken  set if the row is among those of ev->quiet */
+static int
+join_quiet(struct evidence *ev, const struct rec_port_row *row, bool *taken, struct err *err)
+{
+	uint32_t *last = latest_quiet(ev, row->hdr.node, row->port);
+	struct ev_quiet *quiet;
+	int rc;
+
+	if (last == NULL)
+		return err_set(err, -ENOMEM, "out of memory for idle ports");
+	*taken = is_quiet(ev, row);
+	quiet = *last != 0 ? EV_AT(ev->quiet, struct ev_quiet, *last - 1) : NULL;
+	if (!*taken) {
+		*last = 0;
+		return 0;
+	}
+	if (quiet != NULL && is_next(quiet, row)) {
+		quiet->every_ps = quiet->count == 1 ? row->hdr.time_ps - quiet->first.hdr.time_ps : quiet->every_ps;
+		quiet->count++;
+		return 0;
+	}
+	rc = evidence_reserve(&ev->quiet, sizeof(*quiet), "reports of idle ports", err);
+	if (rc != 0)
+		return rc;
+	*EV_AT(ev->quiet, struct ev_quiet, ev->quiet.count) = (struct ev_quiet){ .first = *row, .count = 1 };
+	*last = ++ev->quiet.count;
+	return 0;
+}
+
+static void
+forget_quiet(struct evidence *ev)
+{
+	for (uint32_t n = 0; n < ev->quiet_last.count; n++)
+		free(EV_AT(ev->quiet_last, struct ev_quiet_node, n)->ports);
+	free(ev->quiet_last.data);
+	free(ev->quiet.data);
+	free(ev->lives.data);
+	ev->quiet_last = ev->quiet = ev->lives = (struct ev_vec){ NULL, 0, 0 };
+}
+
+/* The time in which reports are asked for because of a step. Steps that follow each other make one. */
+static int
+note_life(struct evidence *ev, const struct rec_step *step, struct err *err)
+{
+	double epochs = (double)ev->run.epochs_kept + NEAR_EPOCHS, near = epochs * (double)ev->run.epoch_ps + NEAR_PS;
+	uint64_t near_ps = near < (double)RECORD_MAX_PS ? (uint64_t)near : RECORD_MAX_PS;
+	struct ev_life life = { step->start_ps - min_u64(step->start_ps, near_ps),
+				step->end_ps != 0 ? step->end_ps + near_ps : UINT64_MAX };
+	struct ev_life *last = ev->lives.count != 0 ? EV_AT(ev->lives, struct ev_life, ev->lives.count - 1) : NULL;
+	int rc;
+
+	if (last != NULL && life.from_ps <= last->to_ps && last->from_ps <= life.to_ps) {
+		last->from_ps = min_u64(last->from_ps, life.from_ps);
+		last->to_ps = max_u64(last->to_ps, life.to_ps);
+		return 0;
+	}
+	rc = evidence_reserve(&ev->lives, sizeof(life), "times of steps", err);
+	if (rc == 0)
+		*EV_AT(ev->lives, struct ev_life, ev->lives.count++) = life;
+	return rc;
+}
+
+static int
+cmp_life(const void *pa, const void *pb)
+{
+	const struct ev_life *a = pa, *b = pb;
+
+	return a->from_ps < b->from_ps ? -1 : a->from_ps > b->from_ps;
+}
+
+/* @param life  by time; the first that may have this moment: moved on */
+static bool
+is_alive(const struct evidence *ev, uint32_t *life, uint64_t time_ps)
+{
+	while (*life < ev->lives.count && EV_AT(ev->lives, struct ev_life, *life)->to_ps < time_ps)
+		++*life;
+	return *life < ev->lives.count && EV_AT(ev->lives, struct ev_life, *life)->from_ps <= time_ps;
+}
+
+/* Sorts the times of steps, and makes each one of those that overlap. */
+static void
+settle_lives(struct evidence *ev)
+{
+	struct ev_life *lives = ev->lives.data;
+	uint32_t kept = 0;
+
+	if (ev->lives.count > 1)
+		qsort(lives, ev->lives.count, sizeof(*lives), cmp_life);
+	for (uint32_t i = 1; i < ev->lives.count; i++) {
+		if (lives[i].from_ps <= lives[kept].to_ps)
+			lives[kept].to_ps = max_u64(lives[kept].to_ps, lives[i].to_ps);
+		else
+			lives[++kept] = lives[i];
+	}
+	ev->lives.count = ev->lives.count != 0 ? kept + 1 : 0;
+}
+
+/* Of reports of ports where nothing was, keeps the first and the last in a row, and those of the times of steps. */
+static int
+keep_quiet(struct evidence *ev, struct err *err)
+{
+	int rc = 0;
+
+	settle_lives(ev);
+	for (uint32_t q = 0; q < ev->quiet.count && rc == 0; q++) {
+		const struct ev_quiet *quiet = EV_AT(ev->quiet, struct ev_quiet, q);
+		uint32_t life = 0;
+
+		for (uint32_t i = 0; i < quiet->count && rc == 0; i++) {
+			struct rec_port_row row;
+
+			if (!is_alive(ev, &life, quiet->first.hdr.time_ps + i * quiet->every_ps) && i != 0 &&
+			    i != quiet->count - 1)
+				continue;
+			row = quiet_row(ev, quiet, i);
+			rc = push(&ev->states, &row.hdr, false, err);
+			if (rc == 0)
+				rc = push(&ev->port_rows, &row.hdr, true, err);
+		}
+	}
+	forget_quiet(ev);
+	return rc;
+}
+
 static int
 cmp_sent(const void *pa, const void *pb)
 {
@@ -717,7 +933,7 @@ pack_notifies(struct evidence *ev, struct err *err)
 int
 evidence_finish(struct evidence *ev, struct err *err)
 {
-	int rc = 0;
+	int rc = keep_quiet(ev, err);
 
 	for (uint16_t i = 0; rc == 0 && i < RECORD_KINDS; i++) {
 		if (vec_of[i] != 0)

@@ -103,6 +103,25 @@ struct ev_feed_row {
 	uint64_t begin_ps, reach_ps; /* as those of an epoch, the time of the report included, among the feed's rows */
 };
 
+/*
+ * Reports of a port at equal times, each of an open epoch of which nothing was counted, without a queue or a pause. A
+ * policy that asks all ports all the time gets little else where nothing runs.
+ */
+struct ev_quiet {
+	struct rec_port_row first;
+	uint64_t every_ps; /* between two; 0: there is one alone */
+	uint32_t count;
+};
+
+/* The latest reports of a node's ports: an index into quiet and 1; 0: its latest row is not of that kind. */
+struct ev_quiet_node {
+	uint32_t *ports, nports;
+};
+
+struct ev_life {
+	uint64_t from_ps, to_ps;
+};
+
 /* What entered by one port and left by another: rows by epoch. */
 struct ev_feed {
 	uint32_t egress;           /* global port id */
@@ -171,6 +190,10 @@ struct evidence {
 	struct ev_vec traced, traced_hops, trace_rounds;
 	struct ev_vec lateness; /* of the machine, in real time */
 	struct ev_vec port_rows, flow_rows, meter_rows, matrix_rows, overtakes;
+	/* while the stream is read: */
+	struct ev_vec quiet;      /* struct ev_quiet: port rows that are not in port_rows and states yet */
+	struct ev_vec quiet_last; /* struct ev_quiet_node, by node */
+	struct ev_vec lives;      /* struct ev_life: when steps were under way */
 	/*
 	 * struct rec_port_row by (node, port, time): every report of the state of a port at that moment. Later reports
 	 * replace the counters of an epoch, and the last one, of the closed epoch, has no state of a moment.

@@ -123,6 +123,45 @@ test_states_stay(void **state)
 	records_fini(&r);
 }
 
+/* A port that is asked all the time, and has nothing to say, takes room in the time of steps alone. */
+static void
+test_quiet_ports(void **state)
+{
+	const uint32_t near = 95, ends = 3; /* rows to 76 ms after the last step; of two rows of them the ends behind it */
+	const struct rec_port_row *states;
+	struct evidence ev;
+	struct records r;
+
+	(void)state;
+	two_hosts(&r);
+	records_step(&r, 1, 1, REC_NONE, 0, 10 * PS_PER_MS);
+	records_step(&r, 1, 2, REC_NONE, 10 * PS_PER_MS, 20 * PS_PER_MS);
+	for (uint32_t epoch = 1; epoch <= 1000; epoch++) {
+		struct rec_port_row row = records_port_row(1, epoch, epoch, epoch == 500, 0, 0);
+
+		row.to_ps = row.from_ps + PS_PER_US;
+		row.ingress_xoff_bytes = epoch == 500 ? 0 : REC_NO_XOFF;
+		records_put_port(&r, 0, row);
+	}
+	records_evidence(&r, &ev);
+	assert_int_equal(ev.kinds[REC_PORT_ROW], 1000);
+	assert_int_equal(ev.states.count, near + ends);
+	assert_int_equal(ev.nepochs, near + ends + 1);
+	states = EV_AT(ev.states, struct rec_port_row, 0);
+	for (uint32_t i = 0; i < near; i++) {
+		assert_int_equal(states[i].epoch_first, i + 1);
+		assert_int_equal(states[i].from_ps, (i + 1) * RECORDS_EPOCH_PS);
+		assert_int_equal(states[i].hdr.time_ps, (i + 1) * RECORDS_EPOCH_PS + PS_PER_US);
+		assert_int_equal(states[i].to_ps, states[i].hdr.time_ps);
+	}
+	assert_int_equal(states[near].epoch_last, 499);
+	assert_int_equal(states[near + 1].epoch_last, 501);
+	assert_int_equal(states[near + 2].epoch_last, 1000);
+	assert_int_equal(ev.epochs[near + 1].packets, 1);
+	evidence_fini(&ev);
+	records_fini(&r);
+}
+
 static void
 test_join(void **state)
 {
@@ -300,7 +339,7 @@ UNIT_TEST(evidence)
 		cmocka_unit_test(test_open_epoch),    cmocka_unit_test(test_states_stay),
 		cmocka_unit_test(test_join),          cmocka_unit_test(test_latest_report_counts),
 		cmocka_unit_test(test_notifications), cmocka_unit_test(test_settings),
-		cmocka_unit_test(test_probes),
+		cmocka_unit_test(test_probes),        cmocka_unit_test(test_quiet_ports),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
