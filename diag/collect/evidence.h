@@ -264,6 +264,12 @@ int evidence_finish(struct evidence *ev, struct err *err);
  */
 void evidence_release_steps(struct evidence *ev);
 
+/*
+ * Gives the memory of probes back to the kernel, before the index given, and they are not read again: R-Pingmesh's
+ * analyzer, which alone reads them, keeps its own, and of tens of millions they are not kept twice.
+ */
+void evidence_release_probes(const struct evidence *ev, uint32_t before);
+
 /* @return global port id, EV_NONE if there is no such port */
 uint32_t evidence_port(const struct evidence *ev, uint32_t node, uint16_t index);
 /* @return index into collectives, EV_NONE if no record describes it */

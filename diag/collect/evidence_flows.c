@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "common/array.h"
 #include "common/minmax.h"
@@ -301,6 +303,16 @@ evidence_add_probe(struct evidence *ev, const struct rec_probe *rec, struct err 
 										     .kind = rec->kind,
 										     .result = rec->result };
 	return 0;
+}
+
+void
+evidence_release_probes(const struct evidence *ev, uint32_t before)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = before * sizeof(struct ev_probe);
+	size_t skipped = -(uintptr_t)ev->probes.data & (page - 1); /* of a page that begins with something else */
+
+	if (bytes >= skipped + page)
+		madvise((char *)ev->probes.data + skipped, (bytes - skipped) & ~(page - 1), MADV_DONTNEED);
 }
 
 static void

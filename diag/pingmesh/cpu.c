@@ -43,54 +43,83 @@ delays_of(const struct judging *j, uint32_t i, uint32_t hosts[2], uint64_t delay
 	return 2;
 }
 
-/* @param hosts  [nnodes] zeroed, set; values, room [2 * (end - first)]; ends [nnodes] */
+/* Room for the delays of some hosts, by host. */
+struct delays_room {
+	uint64_t *values, *sorting; /* [size] */
+	uint32_t *ends;             /* [nnodes] */
+	uint32_t size;
+};
+
+/* @return the end of the hosts from first on, one at least, whose delays have room together: their ends are set */
+static uint32_t
+take_hosts(const struct judging *j, const struct host_delays *hosts, uint32_t first, struct delays_room *room)
+{
+	uint32_t total = 0, h = first;
+
+	for (; h < j->run->nnodes && hosts[h].count <= room->size - total; h++) {
+		room->ends[h] = total;
+		total += hosts[h].count;
+	}
+	return h;
+}
+
+/* Sets p99_ps and most_ps of hosts [from, to). */
 static void
-sum_up(const struct judging *j, uint32_t first, uint32_t end, struct host_delays *hosts, uint64_t *values, uint64_t *room,
-       uint32_t *ends)
+sort_hosts(const struct judging *j, uint32_t first, uint32_t end, uint32_t from, uint32_t to, struct host_delays *hosts,
+	   struct delays_room *room)
 {
 	uint64_t delays_ps[2];
-	uint32_t of[2], total = 0;
+	uint32_t of[2];
 
 	for (uint32_t i = first; i < end; i++)
 		for (uint32_t k = delays_of(j, i, of, delays_ps); k-- > 0;)
-			hosts[of[k]].count++;
-	for (uint32_t h = 0; h < j->run->nnodes; h++) {
-		ends[h] = total;
-		total += hosts[h].count;
-	}
-	for (uint32_t i = first; i < end; i++)
-		for (uint32_t k = delays_of(j, i, of, delays_ps); k-- > 0;)
-			values[ends[of[k]]++] = delays_ps[k];
-	for (uint32_t h = 0; h < j->run->nnodes; h++) {
+			if (of[k] >= from && of[k] < to)
+				room->values[room->ends[of[k]]++] = delays_ps[k];
+	for (uint32_t h = from; h < to; h++) {
 		uint32_t count = hosts[h].count;
 		const uint64_t *sorted;
 
 		if (count == 0)
 			continue;
-		sorted = radix_sort_words(&values[ends[h] - count], room, count);
+		sorted = radix_sort_words(&room->values[room->ends[h] - count], room->sorting, count);
 		hosts[h].p99_ps = sorted[(uint64_t)(count - 1) * 99 / 100];
 		hosts[h].most_ps = sorted[count - 1];
 	}
 }
 
+#define DELAYS_AT_ONCE (1u << 22) /* of several hosts, at least: 64 MB, however long the run */
+
+/* @param out  [nnodes] set, to be freed; NULL with -ENOMEM */
 static int
 measure(struct judging *j, uint32_t first, uint32_t end, struct host_delays **out)
 {
-	uint64_t *values = run_alloc(2 * (size_t)(end - first), sizeof(*values), j->err);
-	uint64_t *room = run_alloc(2 * (size_t)(end - first), sizeof(*room), j->err);
-	uint32_t *ends = run_alloc(j->run->nnodes, sizeof(*ends), j->err);
+	struct host_delays *hosts = *out = run_alloc(j->run->nnodes, sizeof(*hosts), j->err);
+	struct delays_room room = { .ends = run_alloc(j->run->nnodes, sizeof(*room.ends), j->err) };
+	uint64_t delays_ps[2], total = 0;
+	uint32_t of[2], most = 0;
 
-	*out = run_alloc(j->run->nnodes, sizeof(**out), j->err);
-	if (values != NULL && room != NULL && ends != NULL && *out != NULL) {
-		sum_up(j, first, end, *out, values, room, ends);
-	} else {
-		free(*out);
-		*out = NULL;
+	for (uint32_t i = first; hosts != NULL && i < end; i++)
+		for (uint32_t k = delays_of(j, i, of, delays_ps); k-- > 0;)
+			hosts[of[k]].count++;
+	for (uint32_t h = 0; hosts != NULL && h < j->run->nnodes; h++) {
+		most = max_u32(most, hosts[h].count);
+		total += hosts[h].count;
 	}
-	free(values);
-	free(room);
-	free(ends);
-	return *out != NULL ? 0 : -ENOMEM;
+	room.size = max_u32(most, (uint32_t)min_u64(total, DELAYS_AT_ONCE));
+	room.values = run_alloc(room.size, sizeof(*room.values), j->err);
+	room.sorting = run_alloc(room.size, sizeof(*room.sorting), j->err);
+	if (hosts == NULL || room.ends == NULL || room.values == NULL || room.sorting == NULL) {
+		free(hosts);
+		hosts = *out = NULL;
+	}
+	for (uint32_t from = 0, to; hosts != NULL && from < j->run->nnodes; from = to) {
+		to = take_hosts(j, hosts, from, &room);
+		sort_hosts(j, first, end, from, to, hosts, &room);
+	}
+	free(room.values);
+	free(room.sorting);
+	free(room.ends);
+	return hosts != NULL ? 0 : -ENOMEM;
 }
 
 /*

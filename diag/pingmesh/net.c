@@ -253,25 +253,46 @@ order_probes(struct net *net, struct err *err)
 	return order;
 }
 
+#define AT_ONCE 65536u /* probes that are listed before memory of the evidence is given back */
+
+/* @return [count / AT_ONCE + 1] for the probes from each AT_ONCE of the order on, their least index; NULL with err */
+static uint32_t *
+find_least(const uint32_t *order, uint32_t count, struct err *err)
+{
+	uint32_t *least = run_alloc(count / AT_ONCE + (size_t)1, sizeof(*least), err), so_far = count;
+
+	for (uint32_t i = count; i-- > 0 && least != NULL;) {
+		so_far = min_u32(so_far, order[i]);
+		least[i / AT_ONCE] = so_far;
+	}
+	return least;
+}
+
 static int
 list_probes(struct net *net, struct err *err)
 {
 	const struct ev_vec *records = &net->ev->probes;
 	uint32_t *of = run_alloc(net->ev->probe_tuples.count, sizeof(*of), err);
 	uint32_t *order = of != NULL && list_tuples(net, of, err) == 0 ? order_probes(net, err) : NULL;
+	uint32_t *least = order != NULL ? find_least(order, records->count, err) : NULL;
 
 	net->probes = run_alloc(records->count, sizeof(*net->probes), err);
-	for (uint32_t i = 0; order != NULL && net->probes != NULL && i < records->count; i++) {
+	for (uint32_t i = 0; least != NULL && net->probes != NULL && i < records->count; i++) {
 		const struct ev_probe *rec = EV_AT(*records, struct ev_probe, order[i]);
 
+		if (i % AT_ONCE == 0)
+			evidence_release_probes(net->ev, least[i / AT_ONCE]);
 		if (rec->result == REC_PROBE_LATE)
 			put_late(net, rec, of[rec->tuple]);
 		else
 			put_probe(net, rec, of[rec->tuple]);
 	}
+	if (least != NULL && net->probes != NULL)
+		evidence_release_probes(net->ev, records->count);
 	free(of);
 	free(order);
-	return order != NULL && net->probes != NULL ? 0 : -ENOMEM;
+	free(least);
+	return least != NULL && net->probes != NULL ? 0 : -ENOMEM;
 }
 
 /* ---- life ---- */

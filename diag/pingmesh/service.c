@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/minmax.h"
 #include "diag/collect/radix.h"
@@ -234,9 +235,12 @@ struct group {
 	const uint32_t *list;  /* their numbers; NULL: one after the other */
 };
 
+#define SORTED_AT_ONCE (1u << 20) /* values of a distribution; of more only quantiles are looked for */
+
 /* Room for the values of one distribution. */
 struct room {
-	uint64_t *values, *sorting; /* [nprobes] */
+	uint64_t *values, *sorting; /* [size] */
+	uint32_t size;
 };
 
 /* A time of good probes. */
@@ -256,26 +260,81 @@ probe_of(const struct judging *j, const struct group *group, uint32_t i)
 	return &j->net.probes[group->list != NULL ? group->list[i] : i];
 }
 
+/* @return does the group's probe have such a time? */
+static bool
+has_taken(const struct judging *j, const struct group *group, uint32_t i, enum taken taken, uint64_t *ps)
+{
+	const struct net_probe *probe = probe_of(j, group, i);
+
+	*ps = taken_ps(probe, taken);
+	return network_of(probe) == group->network && probe->result == REC_PROBE_OK &&
+	       net_is_one_way(probe) == (taken == TAKEN_ONE_WAY);
+}
+
+#define DIGITS 256
+
+/*
+ * Values of these ranks, from 0 on, of more than there is room for: byte by byte, the highest first.
+ * @param values  set; the first is the largest of all before
+ */
+static void
+select_ranks(const struct judging *j, const struct group *group, enum taken taken, uint64_t ranks[PINGMESH_QUANTILES],
+	     uint64_t values[PINGMESH_QUANTILES])
+{
+	int shift = 56;
+
+	while (shift > 0 && values[0] >> shift == 0)
+		shift -= 8;
+	memset(values, 0, PINGMESH_QUANTILES * sizeof(*values));
+	for (; shift >= 0; shift -= 8) {
+		uint32_t counts[PINGMESH_QUANTILES][DIGITS] = { 0 };
+		uint64_t ps;
+
+		for (uint32_t i = group->first; i < group->first + group->count; i++) {
+			if (!has_taken(j, group, i, taken, &ps))
+				continue;
+			for (uint32_t q = 0; q < PINGMESH_QUANTILES; q++) /* those that share its higher bytes */
+				if (((ps ^ values[q]) >> shift) < DIGITS)
+					counts[q][ps >> shift & (DIGITS - 1)]++;
+		}
+		for (uint32_t q = 0; q < PINGMESH_QUANTILES; q++) {
+			uint64_t digit = 0;
+
+			for (; digit < DIGITS - 1 && ranks[q] >= counts[q][digit]; digit++)
+				ranks[q] -= counts[q][digit];
+			values[q] |= digit << shift;
+		}
+	}
+}
+
 /* Nearest rank: the least value that so large a share of all does not exceed. One time after the other, in one room. */
 static struct pingmesh_spread
 spread(const struct judging *j, const struct group *group, enum taken taken, const struct room *room)
 {
 	static const uint64_t per_mille[PINGMESH_QUANTILES] = { 500, 900, 990, 999 };
+	uint64_t ranks[PINGMESH_QUANTILES], values[PINGMESH_QUANTILES] = { 0 }, ps;
 	struct pingmesh_spread out = { 0 };
 	const uint64_t *sorted;
-	uint32_t count = 0;
 
 	for (uint32_t i = group->first; i < group->first + group->count; i++) {
-		const struct net_probe *probe = probe_of(j, group, i);
-
-		if (network_of(probe) == group->network && probe->result == REC_PROBE_OK &&
-		    net_is_one_way(probe) == (taken == TAKEN_ONE_WAY))
-			room->values[count++] = taken_ps(probe, taken);
+		if (!has_taken(j, group, i, taken, &ps))
+			continue;
+		if (out.count < room->size)
+			room->values[out.count] = ps;
+		values[0] = max_u64(values[0], ps);
+		out.count++;
 	}
-	sorted = radix_sort_words(room->values, room->sorting, count);
-	out.count = count;
-	for (uint32_t i = 0; count != 0 && i < PINGMESH_QUANTILES; i++)
-		out.ps[i] = (double)sorted[(count * per_mille[i] + 999) / 1000 - 1];
+	for (uint32_t q = 0; q < PINGMESH_QUANTILES; q++)
+		ranks[q] = out.count != 0 ? (out.count * per_mille[q] + 999) / 1000 - 1 : 0;
+	if (out.count > room->size) {
+		select_ranks(j, group, taken, ranks, values);
+	} else if (out.count != 0) {
+		sorted = radix_sort_words(room->values, room->sorting, (uint32_t)out.count);
+		for (uint32_t q = 0; q < PINGMESH_QUANTILES; q++)
+			values[q] = sorted[ranks[q]];
+	}
+	for (uint32_t q = 0; q < PINGMESH_QUANTILES; q++)
+		out.ps[q] = (double)values[q];
 	return out;
 }
 
@@ -404,8 +463,10 @@ measure_periods(struct judging *j, const struct room *room)
 int
 sla_measure(struct judging *j)
 {
-	struct room room = { .values = run_alloc(j->net.nprobes, sizeof(*room.values), j->err),
-			     .sorting = run_alloc(j->net.nprobes, sizeof(*room.sorting), j->err) };
+	uint32_t size = j->net.nprobes < SORTED_AT_ONCE ? j->net.nprobes : SORTED_AT_ONCE;
+	struct room room = { .values = run_alloc(size, sizeof(*room.values), j->err),
+			     .sorting = run_alloc(size, sizeof(*room.sorting), j->err),
+			     .size = size };
 	int rc = room.values != NULL && room.sorting != NULL ? 0 : -ENOMEM;
 
 	if (rc == 0) {
