@@ -817,7 +817,10 @@ forget_quiet(struct evidence *ev)
 	ev->quiet_last = ev->quiet = ev->lives = (struct ev_vec){ NULL, 0, 0 };
 }
 
-/* The time in which reports are asked for because of a step. Steps that follow each other make one. */
+/*
+ * The time in which reports are asked for because of a step: no computation, which sends nothing. Steps that follow each
+ * other make one.
+ */
 static int
 note_life(struct evidence *ev, const struct rec_step *step, struct err *err)
 {
@@ -828,6 +831,8 @@ note_life(struct evidence *ev, const struct rec_step *step, struct err *err)
 	struct ev_life *last = ev->lives.count != 0 ? EV_AT(ev->lives, struct ev_life, ev->lives.count - 1) : NULL;
 	int rc;
 
+	if (step->bytes == 0 && step->rtt_samples == 0 && step->end_ps != 0)
+		return 0;
 	if (last != NULL && life.from_ps <= last->to_ps && last->from_ps <= life.to_ps) {
 		last->from_ps = min_u64(last->from_ps, life.from_ps);
 		last->to_ps = max_u64(last->to_ps, life.to_ps);

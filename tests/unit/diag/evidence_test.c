@@ -128,12 +128,14 @@ static void
 test_quiet_ports(void **state)
 {
 	const uint32_t near = 95, ends = 3; /* rows to 76 ms after the last step; of two rows of them the ends behind it */
+	struct rec_step computed = { .step = 1, .start_ps = 20 * PS_PER_MS, .end_ps = 900 * PS_PER_MS, WAITED_NONE };
 	const struct rec_port_row *states;
 	struct evidence ev;
 	struct records r;
 
 	(void)state;
 	two_hosts(&r);
+	RECORDS_PUT(&r, computed, REC_STEP, 2, 900 * PS_PER_MS);
 	records_step(&r, 1, 1, REC_NONE, 0, 10 * PS_PER_MS);
 	records_step(&r, 1, 2, REC_NONE, 10 * PS_PER_MS, 20 * PS_PER_MS);
 	for (uint32_t epoch = 1; epoch <= 1000; epoch++) {
