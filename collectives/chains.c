@@ -324,10 +324,46 @@ collect_waiters(struct chains *chains)
 	return 0;
 }
 
-/* All that a finished step lets go; those that wait for nothing more are appended to the queue. */
-static void
-let_go(const struct chains *chains, struct coll_dep done, uint32_t *depths, uint32_t *missing, struct coll_dep *queue,
-       size_t *tail)
+/* Steps that wait for nothing more, in order; a ring buffer, since few of a schedule's millions are ready at once. */
+struct ready {
+	struct coll_dep *steps; /* [cap], a power of two */
+	size_t cap, first, count;
+};
+
+#define FIRST_READY 1024
+
+/* @return 0 or -ENOMEM */
+static int
+ready_push(struct ready *ready, struct coll_dep step)
+{
+	if (ready->count == ready->cap) {
+		size_t cap = ready->cap != 0 ? 2 * ready->cap : FIRST_READY;
+		struct coll_dep *steps = malloc(cap * sizeof(*steps));
+
+		if (steps == NULL)
+			return -ENOMEM;
+		for (size_t i = 0; i < ready->count; i++)
+			steps[i] = ready->steps[(ready->first + i) & (ready->cap - 1)];
+		free(ready->steps);
+		*ready = (struct ready){ .steps = steps, .cap = cap, .count = ready->count };
+	}
+	ready->steps[(ready->first + ready->count++) & (ready->cap - 1)] = step;
+	return 0;
+}
+
+static struct coll_dep
+ready_pop(struct ready *ready)
+{
+	struct coll_dep step = ready->steps[ready->first];
+
+	ready->first = (ready->first + 1) & (ready->cap - 1);
+	ready->count--;
+	return step;
+}
+
+/* All that a finished step lets go. @return 0 or -ENOMEM */
+static int
+let_go(const struct chains *chains, struct coll_dep done, uint32_t *depths, uint32_t *missing, struct ready *ready)
 {
 	const struct coll_schedule *schedule = chains->schedule;
 	size_t at = coll_step_index(schedule, done.rank, done.step);
@@ -340,19 +376,20 @@ let_go(const struct chains *chains, struct coll_dep done, uint32_t *depths, uint
 
 		if (depths[w] <= depths[at])
 			depths[w] = depths[at] + 1;
-		if (--missing[w] == 0)
-			queue[(*tail)++] = waiter;
+		if (--missing[w] == 0 && ready_push(ready, waiter) != 0)
+			return -ENOMEM;
 	}
+	return 0;
 }
 
 uint32_t *
 chains_depths(const struct chains *chains)
 {
 	const struct coll_schedule *schedule = chains->schedule;
-	size_t all = coll_all_steps(schedule), head = 0, tail = 0;
+	size_t all = coll_all_steps(schedule), done = 0;
 	uint32_t *depths = calloc(all + 1, sizeof(*depths)), *missing = calloc(all + 1, sizeof(*missing));
-	struct coll_dep *queue = calloc(all + 1, sizeof(*queue));
-	bool memory = depths != NULL && missing != NULL && queue != NULL;
+	struct ready ready = { .steps = NULL };
+	bool memory = depths != NULL && missing != NULL;
 
 	for (uint32_t r = 0; memory && r < schedule->ranks; r++)
 		for (uint32_t step = 1; step <= coll_steps(schedule, r); step++) {
@@ -362,15 +399,13 @@ chains_depths(const struct chains *chains)
 			missing[at] =
 				chains->first_await[at + 1] - chains->first_await[at] + (chains_entry(chains, r, step) > 1);
 			if (missing[at] == 0)
-				queue[tail++] = (struct coll_dep){ r, step };
+				memory &= ready_push(&ready, (struct coll_dep){ r, step }) == 0;
 		}
-	while (memory && head < tail) {
-		let_go(chains, queue[head], depths, missing, queue, &tail);
-		head++;
-	}
+	for (; memory && ready.count != 0; done++)
+		memory = let_go(chains, ready_pop(&ready), depths, missing, &ready) == 0;
 	free(missing);
-	free(queue);
-	if (!memory || tail < all) {
+	free(ready.steps);
+	if (!memory || done < all) {
 		free(depths);
 		depths = NULL;
 		errno = memory ? EINVAL : ENOMEM;

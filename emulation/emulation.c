@@ -572,6 +572,9 @@ build(struct emulation *emulation, const struct emulation_options *options, stru
 	ret = configure_switches(emulation, err);
 	if (ret == 0)
 		ret = create_services(emulation, options, err);
+	/* Services sum up what all ranks send. */
+	if (ret == 0 && emulation->phase == EMULATION_RUN && emulation->partition != NULL)
+		plan_keep_share(emulation->scenario->plan, emulation->partition->remote, emulation->partition->whole);
 	if (ret == 0)
 		ret = make_nodes(emulation, err);
 	return ret == 0 ? fabric_partition(emulation->fabric, err) : ret;

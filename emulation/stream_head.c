@@ -6,6 +6,7 @@
 
 #include "common/array.h"
 #include "common/wire/record.h"
+#include "emulation/partition.h"
 #include "scenario/scenario.h"
 #include "workload/plan.h"
 
@@ -106,18 +107,32 @@ send_step(const struct plan *plan, const struct rec_collective *of, uint32_t ran
 	}
 }
 
-static void
-send_collectives(const struct plan *plan, struct exporter *exporter)
+/* A partition that does not report for all has the steps of its own ranks. @return nodes of others; NULL: it reports all */
+static const bool *
+left_out(const struct emulation *emulation)
 {
+	return emulation->partition != NULL && !emulation->partition->whole ? emulation->partition->remote : NULL;
+}
+
+static void
+send_collectives(const struct emulation *emulation, struct exporter *exporter)
+{
+	const struct plan *plan = emulation->scenario->plan;
+	const bool *remote = left_out(emulation);
+
 	for (uint32_t c = 0; c < plan->ncollectives; c++) {
 		const struct plan_collective *collective = &plan->collectives[c];
+		uint32_t all = coll_all_steps(collective->schedule);
 
 		for (uint32_t it = 0; collective->enabled && it < collective->iterations; it++) {
 			struct rec_collective rec;
 
 			plan_collective_record(plan, c, it, &rec);
+			rec.steps = plan_own_steps(collective, remote);
 			exporter_header(exporter, &rec, REC_COLLECTIVE, sizeof(rec));
 			for (uint32_t r = 0; r < collective->schedule->ranks; r++) {
+				if (rec.steps != all && remote[collective->ranks[r].node])
+					continue;
 				for (uint32_t s = 1; s <= coll_steps(collective->schedule, r); s++)
 					send_step(plan, &rec, r, s, exporter);
 			}
@@ -273,7 +288,7 @@ stream_head_send(const struct emulation *emulation, struct exporter *exporter)
 	send_topology(scenario->topo, exporter);
 	send_settings(scenario, exporter);
 	emulation_stream_head(emulation, exporter);
-	send_collectives(scenario->plan, exporter);
+	send_collectives(emulation, exporter);
 	send_order(scenario->plan, exporter);
 	if (scenario->plan->judged)
 		send_flows(scenario, exporter);

@@ -108,8 +108,7 @@ plan_destroy(struct plan *plan)
 		free(plan->collectives[i].after);
 		free(plan->collectives[i].ranks);
 		free(plan->collectives[i].in_flows);
-		free(plan->collectives[i].steps);
-		free(plan->collectives[i].step_of);
+		plan_steps_free(&plan->collectives[i]);
 	}
 	free(plan->collectives);
 	free(plan->backgrounds);
@@ -196,8 +195,7 @@ add_collective(struct plan_builder *b, uint32_t index)
 		return rc;
 	c->chains = chains_create(c->schedule);
 	c->ranks = calloc(c->schedule->ranks, sizeof(*c->ranks));
-	c->steps = calloc(coll_all_steps(c->schedule) + 1u, sizeof(*c->steps));
-	if (c->chains == NULL || c->ranks == NULL || c->steps == NULL)
+	if (c->chains == NULL || c->ranks == NULL || plan_steps_create(c) != 0)
 		return -ENOMEM;
 	place_ranks(b, b->workload->jobs[work->job].ranks, c);
 	return plan_make_flows(b, index, &work->config);
@@ -342,39 +340,103 @@ forget_steps(struct plan_collective *c, uint32_t from, uint32_t to)
 		array_forget(c->steps, from, to, sizeof(*c->steps));
 }
 
-static void
-forget_ranks(struct plan *plan, const bool *remote, void (*forget)(struct plan_collective *c, uint32_t from, uint32_t to))
+/* Whether the dependencies of all steps follow each other as the steps do. */
+static bool
+deps_are_in_order(const struct coll_schedule *schedule)
 {
-	for (uint32_t i = 0; i < plan->ncollectives && remote != NULL; i++) {
-		struct plan_collective *c = &plan->collectives[i];
+	uint32_t all = coll_all_steps(schedule), next = 0;
 
-		for (uint32_t rank = 0, end; rank < c->schedule->ranks; rank = end + 1) {
-			for (end = rank; end < c->schedule->ranks && !concerns_us(c, end, remote);)
-				end++;
-			forget(c, c->schedule->first_step[rank], c->schedule->first_step[end]);
-		}
+	for (uint32_t i = 0; i < all; i++) {
+		if (schedule->steps[i].ndeps != 0 && schedule->steps[i].first_dep != next)
+			return false;
+		next += schedule->steps[i].ndeps;
 	}
+	return true;
 }
 
-void
-plan_forget_waits(struct plan *plan, const bool *remote)
+/* @param first  in schedule->deps, of the step from; set to that of the step to */
+static void
+forget_deps(const struct coll_schedule *schedule, uint32_t from, uint32_t to, uint32_t *first)
 {
-	forget_ranks(plan, remote, forget_waits);
+	uint32_t begin = *first;
+
+	for (uint32_t i = from; i < to; i++)
+		*first += schedule->steps[i].ndeps;
+	array_forget(schedule->deps, begin, *first, sizeof(*schedule->deps));
+}
+
+static uint32_t
+count_here(const struct plan_collective *c, const bool *remote)
+{
+	uint32_t steps = 0;
+
+	for (uint32_t rank = 0; rank < c->schedule->ranks; rank++)
+		if (!remote[c->ranks[rank].node])
+			steps += coll_steps(c->schedule, rank);
+	return steps;
+}
+
+uint32_t
+plan_own_steps(const struct plan_collective *c, const bool *remote)
+{
+	uint32_t here = remote != NULL ? count_here(c, remote) : 0;
+
+	return here != 0 ? here : coll_all_steps(c->schedule);
+}
+
+/* Ranks that follow each other go together: pages are given back whole. @return steps that stay */
+static uint64_t
+keep_share_of(struct plan_collective *c, const bool *remote, bool reports)
+{
+	const struct coll_schedule *schedule = c->schedule;
+	bool in_order = deps_are_in_order(schedule);
+	uint64_t kept = 0;
+	uint32_t dep = 0;
+
+	for (uint32_t rank = 0, end; rank < schedule->ranks; rank = end + 1) {
+		uint32_t from = schedule->first_step[rank], to;
+
+		for (end = rank; end < schedule->ranks && !concerns_us(c, end, remote);)
+			end++;
+		to = schedule->first_step[end];
+		forget_waits(c, from, to);
+		if (end < schedule->ranks)
+			kept += coll_steps(schedule, end);
+		if (reports)
+			continue;
+		if (in_order) {
+			forget_deps(schedule, from, to, &dep);
+			for (uint32_t i = to; end < schedule->ranks && i < schedule->first_step[end + 1]; i++)
+				dep += schedule->steps[i].ndeps;
+		}
+		forget_steps(c, from, to);
+	}
+	return reports ? coll_all_steps(schedule) : kept;
 }
 
 void
-plan_forget_steps(struct plan *plan, const bool *remote, bool reports)
+plan_keep_share(struct plan *plan, const bool *remote, bool reports)
+{
+	plan->share_steps = 0;
+	for (uint32_t i = 0; i < plan->ncollectives; i++)
+		plan->share_steps += keep_share_of(&plan->collectives[i], remote,
+						   reports || count_here(&plan->collectives[i], remote) == 0);
+}
+
+void
+plan_forget_deps(struct plan *plan)
 {
 	for (uint32_t i = 0; i < plan->ncollectives; i++) {
 		const struct coll_schedule *schedule = plan->collectives[i].schedule;
 		uint32_t all = coll_all_steps(schedule);
-		const struct coll_step *last = all != 0 ? &schedule->steps[all - 1] : NULL;
+		size_t deps = 0;
 
-		if (last != NULL)
-			array_forget(schedule->deps, 0, (size_t)last->first_dep + last->ndeps, sizeof(*schedule->deps));
+		for (uint32_t s = 0; s < all; s++)
+			deps = schedule->steps[s].ndeps != 0
+				       ? max_u64(deps, (size_t)schedule->steps[s].first_dep + schedule->steps[s].ndeps)
+				       : deps;
+		array_forget(schedule->deps, 0, deps, sizeof(*schedule->deps));
 	}
-	if (!reports)
-		forget_ranks(plan, remote, forget_steps);
 }
 
 /* The plan as header records: the analyzer learns the configuration from them. */

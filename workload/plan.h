@@ -135,6 +135,7 @@ struct plan_collective {
 	struct plan_rank *ranks;        /* [schedule->ranks] */
 	struct plan_step *steps;        /* [coll_all_steps()], as schedule->steps, where step_of is NULL */
 	uint32_t *step_of;              /* [coll_all_steps()] in steps, of which each is another then; NULL */
+	struct kinds *kinds;            /* while steps that step_of shares are found: what finds equal ones; NULL */
 	struct chains *chains;          /* owned */
 	uint32_t job;                   /* its collectives have the same ranks and as many iterations */
 	/*
@@ -225,7 +226,8 @@ struct plan {
 	uint32_t background_id;             /* of the list of background flows, as a collective */
 	uint64_t least_rtt_ps, most_rtt_ps; /* base RTTs of judged flows */
 	uint32_t ncollectives, nbackgrounds;
-	bool real; /* messages carry data */
+	bool real;            /* messages carry data */
+	uint64_t share_steps; /* of all collectives, that plan_keep_share() has left */
 };
 
 /* A 5-tuple to probe by, to RoCEv2's port. */
@@ -285,17 +287,20 @@ int plan_predict_packets(const struct plan *plan, const struct routing *routing,
 			 uint64_t *packets);
 
 /*
- * Give back memory of the plan that a run needs no more; in a partition they keep what concerns its ranks, and ranks of
- * others that send to those. No array moves.
- * @param remote  [nnodes] nodes of other partitions; NULL: there are none
+ * Give back memory of the plan that a run needs no more. No array moves; what is given back has zeros, but at the ends of
+ * its pages.
  */
-/* Before nodes are built: which steps wait for those of others' ranks, and the reverse. */
-void plan_forget_waits(struct plan *plan, const bool *remote);
 /*
- * When header records have been made: the dependencies, which chains have as well, and the steps of others' ranks.
- * @param reports  the results of all ranks are reported here: all steps stay
+ * Before nodes are built: which steps wait for those of others' ranks, and the reverse. A partition keeps what concerns its
+ * ranks, and the ranks of others that send to those: its share. Sets share_steps. Once in a plan's life with reports false.
+ * @param remote   [nnodes] nodes of other partitions
+ * @param reports  the results of all ranks are reported here: the steps of all stay, with their dependencies
  */
-void plan_forget_steps(struct plan *plan, const bool *remote, bool reports);
+void plan_keep_share(struct plan *plan, const bool *remote, bool reports);
+/* @return steps of a collective whose ranks are here; of all where none are, or remote is NULL: those are kept as well */
+uint32_t plan_own_steps(const struct plan_collective *c, const bool *remote);
+/* When header records have been made: the dependencies, which chains have as well. */
+void plan_forget_deps(struct plan *plan);
 
 /* Does a rank of a collective run at this node? */
 static inline bool

@@ -23,6 +23,29 @@ struct plan_builder {
 };
 
 /*
+ * Things that are alike are kept once: a ring of 1,024 ranks has two million steps, and some thousand kinds of them, since
+ * those of a flow are mostly as long as each other.
+ */
+struct kinds {
+	size_t bytes;    /* of an item, a multiple of 8, without padding */
+	void *items;     /* [count] */
+	uint32_t *slots; /* [nslots] hash table; PLAN_NONE: free */
+	uint32_t count, nslots;
+	uint32_t latest; /* that was asked for: the next is often the same */
+};
+
+/* Room for what is known of a collective's steps, once it has its schedule. @return 0 or -ENOMEM */
+int plan_steps_create(struct plan_collective *c);
+/*
+ * Sets what is known of a step, until plan_estimate() is done. What many steps have alike is kept once from the start: the
+ * making of a plan is what a large run takes most memory for.
+ * @param known  not of c->steps, which may move
+ * @return 0 or -ENOMEM
+ */
+int plan_know(struct plan_collective *c, size_t index, const struct plan_step *known);
+void plan_steps_free(struct plan_collective *c);
+
+/*
  * The schedule of a collective, over all ranks of its job.
  * @return 0; -ENOMEM; -EINVAL with err set: a collective that its algorithm does not support, too many steps
  */

@@ -212,6 +212,39 @@ check_nics(const struct plan_builder *b, const struct plan_collective *c)
 		"needs hosts with several NICs, and channels of 2 at least: here every channel would use its rank's own");
 }
 
+/* @return PLAN_NONE without memory */
+static uint32_t
+add_data_flow(struct plan_builder *b, uint32_t index, const struct collective_config *config, uint32_t sport, uint32_t rank,
+	      uint32_t step)
+{
+	struct plan_collective *c = &b->plan->collectives[index];
+	const struct coll_step *at = coll_step_at(c->schedule, rank, step);
+	struct plan_rank *from = &c->ranks[rank], *to = &c->ranks[at->peer];
+	uint32_t spread = config->all_nics ? at->channel : 0;
+
+	return plan_add_flow(b,
+			     &(struct flow){
+				     .src_node = from->node,
+				     .src_nic = nic_of(b, from, spread),
+				     .dst_node = to->node,
+				     .dst_nic = nic_of(b, to, spread),
+				     .sport = (uint16_t)(sport + at->channel),
+				     .dport = (uint16_t)config->dport,
+				     .prio = b->options->data_prio,
+				     .kind = FLOW_COLLECTIVE,
+			     },
+			     &(struct plan_flow){
+				     .owner = index,
+				     .rank = rank,
+				     .peer = at->peer,
+				     .slot = from->slot,
+				     .peer_slot = to->slot,
+				     .out = from->nout++,
+				     .in = to->nin++,
+				     .first_step = step,
+			     });
+}
+
 static int
 make_data_flows(struct plan_builder *b, uint32_t index, const struct collective_config *config, uint32_t sport)
 {
@@ -221,35 +254,16 @@ make_data_flows(struct plan_builder *b, uint32_t index, const struct collective_
 	for (uint32_t r = 0; r < s->ranks; r++)
 		for (uint32_t step = 1; step <= coll_steps(s, r); step++) {
 			const struct coll_step *at = coll_step_at(s, r, step);
-			struct plan_step *known = &c->steps[plan_at(c, r, step)];
-			uint32_t before = chains_before(c->chains, r, step), spread = config->all_nics ? at->channel : 0;
+			struct plan_step known = { .flow = PLAN_NONE, .notify_flow = PLAN_NONE };
+			uint32_t before = chains_before(c->chains, r, step);
 
-			known->notify_flow = PLAN_NONE;
-			known->flow = before != 0 ? c->steps[plan_at(c, r, before)].flow : PLAN_NONE;
-			if (at->peer == r || before != 0)
-				continue;
-			known->flow = plan_add_flow(b,
-						    &(struct flow){
-							    .src_node = c->ranks[r].node,
-							    .src_nic = nic_of(b, &c->ranks[r], spread),
-							    .dst_node = c->ranks[at->peer].node,
-							    .dst_nic = nic_of(b, &c->ranks[at->peer], spread),
-							    .sport = (uint16_t)(sport + at->channel),
-							    .dport = (uint16_t)config->dport,
-							    .prio = b->options->data_prio,
-							    .kind = FLOW_COLLECTIVE,
-						    },
-						    &(struct plan_flow){
-							    .owner = index,
-							    .rank = r,
-							    .peer = at->peer,
-							    .slot = c->ranks[r].slot,
-							    .peer_slot = c->ranks[at->peer].slot,
-							    .out = c->ranks[r].nout++,
-							    .in = c->ranks[at->peer].nin++,
-							    .first_step = step,
-						    });
-			if (known->flow == PLAN_NONE)
+			if (before != 0)
+				known.flow = plan_step_at(c, r, before)->flow;
+			else if (at->peer != r)
+				known.flow = add_data_flow(b, index, config, sport, r, step);
+			if (at->peer != r && known.flow == PLAN_NONE)
+				return -ENOMEM;
+			if (plan_know(c, plan_at(c, r, step), &known) != 0)
 				return -ENOMEM;
 		}
 	return 0;
@@ -295,6 +309,7 @@ make_control_flows(struct plan_builder *b, uint32_t index, uint32_t *to_peer)
 		memset(to_peer, 0xff, s->ranks * sizeof(*to_peer));
 		for (uint32_t step = 1; step <= coll_steps(s, r); step++) {
 			uint32_t peer = coll_step_at(s, r, step)->peer;
+			struct plan_step known;
 
 			if (!is_awaited(c, r, step))
 				continue;
@@ -319,7 +334,10 @@ make_control_flows(struct plan_builder *b, uint32_t index, uint32_t *to_peer)
 							      });
 			if (to_peer[peer] == PLAN_NONE)
 				return -ENOMEM;
-			c->steps[plan_at(c, r, step)].notify_flow = to_peer[peer];
+			known = *plan_step_at(c, r, step);
+			known.notify_flow = to_peer[peer];
+			if (plan_know(c, plan_at(c, r, step), &known) != 0)
+				return -ENOMEM;
 		}
 	}
 	return 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Makes the schedule of all ranks of a job from its parameters of a collective. */
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -380,26 +381,182 @@ plan_check_measured(const struct plan_builder *b)
 	return rc;
 }
 
+/* Kinds, and what is known of steps. */
+
+#define FIRST_SLOTS 1024
+#define SHARED_PART 4   /* what is known of steps is shared where kinds are at most this part of them */
+#define MANY_STEPS 4096 /* of fewer each has its own until all is known */
+
+static bool
+is_alike(const struct kinds *kinds, uint32_t kind, const void *item)
+{
+	return memcmp((const char *)kinds->items + kind * kinds->bytes, item, kinds->bytes) == 0;
+}
+
+/* @return the slot of a kind, or the free one where it belongs */
+static uint32_t
+slot_of(const struct kinds *kinds, const void *item)
+{
+	uint32_t slot = (uint32_t)digest_bytes(DIGEST_INIT, item, kinds->bytes) & (kinds->nslots - 1);
+
+	while (kinds->slots[slot] != PLAN_NONE && !is_alike(kinds, kinds->slots[slot], item))
+		slot = (slot + 1) & (kinds->nslots - 1);
+	return slot;
+}
+
+static void
+clear_kinds(struct kinds *kinds)
+{
+	kinds->count = 0;
+	kinds->latest = 0;
+	for (uint32_t slot = 0; slot < kinds->nslots; slot++)
+		kinds->slots[slot] = PLAN_NONE;
+}
+
+/* Twice the slots; half of them have a kind at most. @return 0 or -ENOMEM */
+static int
+add_slots(struct kinds *kinds)
+{
+	uint32_t nslots = kinds->nslots != 0 ? 2 * kinds->nslots : FIRST_SLOTS, count = kinds->count;
+	char *items = realloc(kinds->items, nslots / 2 * kinds->bytes);
+
+	if (items == NULL)
+		return -ENOMEM;
+	kinds->items = items;
+	free(kinds->slots);
+	kinds->nslots = 0;
+	kinds->slots = malloc(nslots * sizeof(*kinds->slots));
+	if (kinds->slots == NULL)
+		return -ENOMEM;
+	kinds->nslots = nslots;
+	clear_kinds(kinds);
+	for (; kinds->count < count; kinds->count++)
+		kinds->slots[slot_of(kinds, items + kinds->count * kinds->bytes)] = kinds->count;
+	return 0;
+}
+
+/* @return the number of the kind that an item is of; PLAN_NONE: no memory */
+static uint32_t
+kind_of(struct kinds *kinds, const void *item)
+{
+	uint32_t slot;
+
+	if (kinds->count != 0 && is_alike(kinds, kinds->latest, item))
+		return kinds->latest;
+	if (2 * kinds->count >= kinds->nslots && add_slots(kinds) != 0)
+		return PLAN_NONE;
+	slot = slot_of(kinds, item);
+	if (kinds->slots[slot] == PLAN_NONE) {
+		memcpy((char *)kinds->items + kinds->count * kinds->bytes, item, kinds->bytes);
+		kinds->slots[slot] = kinds->count++;
+	}
+	kinds->latest = kinds->slots[slot];
+	return kinds->latest;
+}
+
+static void
+free_kinds(struct kinds *kinds)
+{
+	free(kinds->items);
+	free(kinds->slots);
+}
+
+int
+plan_steps_create(struct plan_collective *c)
+{
+	size_t all = coll_all_steps(c->schedule);
+
+	if (all < MANY_STEPS) {
+		c->steps = calloc(all + 1, sizeof(*c->steps));
+		return c->steps != NULL ? 0 : -ENOMEM;
+	}
+	c->step_of = calloc(all, sizeof(*c->step_of));
+	c->kinds = calloc(1, sizeof(*c->kinds));
+	if (c->step_of == NULL || c->kinds == NULL)
+		return -ENOMEM;
+	c->kinds->bytes = sizeof(*c->steps);
+	return 0;
+}
+
+void
+plan_steps_free(struct plan_collective *c)
+{
+	if (c->kinds != NULL)
+		free(c->kinds->slots); /* its items are c->steps */
+	free(c->kinds);
+	free(c->steps);
+	free(c->step_of);
+	c->kinds = NULL;
+	c->steps = NULL;
+	c->step_of = NULL;
+}
+
+/* Gives each step its own: too many differ. @return 0 or -ENOMEM */
+static int
+unshare_steps(struct plan_collective *c)
+{
+	size_t all = coll_all_steps(c->schedule);
+	struct plan_step *steps = malloc(all * sizeof(*steps));
+
+	if (steps == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < all; i++)
+		steps[i] = *plan_known(c, i);
+	plan_steps_free(c);
+	c->steps = steps;
+	return 0;
+}
+
+int
+plan_know(struct plan_collective *c, size_t index, const struct plan_step *known)
+{
+	uint32_t kind;
+
+	if (c->kinds == NULL) {
+		c->steps[index] = *known;
+		return 0;
+	}
+	/* It is mostly like the step before it. */
+	if (index != 0 && c->kinds->count != 0 && is_alike(c->kinds, c->step_of[index - 1], known))
+		kind = c->step_of[index - 1];
+	else
+		kind = kind_of(c->kinds, known);
+	c->steps = c->kinds->items;
+	if (kind == PLAN_NONE)
+		return -ENOMEM;
+	c->step_of[index] = kind;
+	return c->kinds->count <= coll_all_steps(c->schedule) / SHARED_PART ? 0 : unshare_steps(c);
+}
+
+/* Keeps what is known of steps once where most are alike, and no kind that none is of; without memory all stays. */
+static void
+share_steps(struct plan_collective *c)
+{
+	uint32_t all = coll_all_steps(c->schedule), *step_of = malloc((all + 1u) * sizeof(*step_of));
+	struct kinds kinds = { .bytes = sizeof(*c->steps) };
+	bool alike = step_of != NULL;
+
+	for (uint32_t i = 0; i < all && alike; i++) {
+		step_of[i] = kind_of(&kinds, plan_known(c, i));
+		alike = step_of[i] != PLAN_NONE && kinds.count <= all / SHARED_PART;
+	}
+	if (alike && all != 0) {
+		plan_steps_free(c);
+		c->steps = kinds.items;
+		c->step_of = step_of;
+		kinds.items = NULL;
+		step_of = NULL;
+	}
+	free(step_of);
+	free_kinds(&kinds);
+}
+
 /* Base RTTs, ideal and expected times of everything in the plan, from the configured paths. */
 
 struct paths {
 	struct route_path forward, reverse;
 	uint64_t one_way_ps;
 };
-
-/*
- * Things that are alike are kept once: a ring of 1,024 ranks has two million steps, and some thousand kinds of them, since
- * those of a flow are mostly as long as each other.
- */
-struct kinds {
-	size_t bytes;    /* of an item, a multiple of 8, without padding */
-	void *items;     /* [count] */
-	uint32_t *slots; /* [nslots] hash table; PLAN_NONE: free */
-	uint32_t count, nslots;
-};
-
-#define FIRST_SLOTS 1024
-#define SHARED_PART 4 /* what is known of steps is shared where kinds are at most this part of them */
 
 /* While a collective's times are found. */
 struct estimate {
@@ -542,76 +699,6 @@ order_steps(struct estimate *e, const uint32_t *depths)
 	return 0;
 }
 
-static bool
-is_alike(const struct kinds *kinds, uint32_t kind, const void *item)
-{
-	return memcmp((const char *)kinds->items + kind * kinds->bytes, item, kinds->bytes) == 0;
-}
-
-/* @return the slot of a kind, or the free one where it belongs */
-static uint32_t
-slot_of(const struct kinds *kinds, const void *item)
-{
-	uint32_t slot = (uint32_t)digest_bytes(DIGEST_INIT, item, kinds->bytes) & (kinds->nslots - 1);
-
-	while (kinds->slots[slot] != PLAN_NONE && !is_alike(kinds, kinds->slots[slot], item))
-		slot = (slot + 1) & (kinds->nslots - 1);
-	return slot;
-}
-
-static void
-clear_kinds(struct kinds *kinds)
-{
-	kinds->count = 0;
-	for (uint32_t slot = 0; slot < kinds->nslots; slot++)
-		kinds->slots[slot] = PLAN_NONE;
-}
-
-/* Twice the slots; half of them have a kind at most. @return 0 or -ENOMEM */
-static int
-add_slots(struct kinds *kinds)
-{
-	uint32_t nslots = kinds->nslots != 0 ? 2 * kinds->nslots : FIRST_SLOTS, count = kinds->count;
-	char *items = realloc(kinds->items, nslots / 2 * kinds->bytes);
-
-	if (items == NULL)
-		return -ENOMEM;
-	kinds->items = items;
-	free(kinds->slots);
-	kinds->nslots = 0;
-	kinds->slots = malloc(nslots * sizeof(*kinds->slots));
-	if (kinds->slots == NULL)
-		return -ENOMEM;
-	kinds->nslots = nslots;
-	clear_kinds(kinds);
-	for (; kinds->count < count; kinds->count++)
-		kinds->slots[slot_of(kinds, items + kinds->count * kinds->bytes)] = kinds->count;
-	return 0;
-}
-
-/* @return the number of the kind that an item is of; PLAN_NONE: no memory */
-static uint32_t
-kind_of(struct kinds *kinds, const void *item)
-{
-	uint32_t slot;
-
-	if (2 * kinds->count >= kinds->nslots && add_slots(kinds) != 0)
-		return PLAN_NONE;
-	slot = slot_of(kinds, item);
-	if (kinds->slots[slot] == PLAN_NONE) {
-		memcpy((char *)kinds->items + kinds->count * kinds->bytes, item, kinds->bytes);
-		kinds->slots[slot] = kinds->count++;
-	}
-	return kinds->slots[slot];
-}
-
-static void
-free_kinds(struct kinds *kinds)
-{
-	free(kinds->items);
-	free(kinds->slots);
-}
-
 static void
 set_kind(struct estimate *e, uint32_t index, const struct fluid_step *step)
 {
@@ -624,20 +711,20 @@ static struct expect_flow
 flow_of(const struct estimate *e, uint32_t index)
 {
 	const struct plan_collective *c = e->collective;
-	const struct paths *paths = &e->paths[c->steps[index].flow - c->first_flow];
+	const struct paths *paths = &e->paths[plan_known(c, index)->flow - c->first_flow];
 
 	return (struct expect_flow){
 		.bytes = c->schedule->steps[index].count_elems * coll_elem_bytes(c->type),
 		.forward = &paths->forward,
 		.reverse = &paths->reverse,
-		.base_rtt_ps = e->plan->of[c->steps[index].flow].base_rtt_ps,
+		.base_rtt_ps = e->plan->of[plan_known(c, index)->flow].base_rtt_ps,
 	};
 }
 
 static void
 set_fluid(struct estimate *e, uint32_t index, const struct expect_flow *flow)
 {
-	uint32_t of = e->collective->steps[index].flow;
+	uint32_t of = plan_known(e->collective, index)->flow;
 
 	set_kind(e, index,
 		 &(struct fluid_step){
@@ -660,7 +747,7 @@ estimate_together(struct estimate *e, uint32_t depth)
 	uint32_t count = 0, from = e->first[depth], end = e->first[depth + 1];
 
 	for (uint32_t i = from; i < end; i++)
-		if (e->collective->steps[e->order[i]].flow != PLAN_NONE)
+		if (plan_known(e->collective, e->order[i])->flow != PLAN_NONE)
 			e->flows[count++] = flow_of(e, e->order[i]);
 	if (e->acks)
 		expect_steps(topo, &e->network->frames, e->flows, count, e->ports);
@@ -671,7 +758,7 @@ estimate_together(struct estimate *e, uint32_t depth)
 	for (uint32_t i = from; i < end; i++) {
 		uint32_t index = e->order[i];
 
-		if (e->collective->steps[index].flow != PLAN_NONE)
+		if (plan_known(e->collective, index)->flow != PLAN_NONE)
 			set_fluid(e, index, &e->flows[count++]);
 		else
 			set_kind(e, index,
@@ -684,9 +771,12 @@ estimate_together(struct estimate *e, uint32_t depth)
 static void
 set_time(void *arg, uint32_t step, uint64_t takes_ps)
 {
-	const struct estimate *e = arg;
+	struct estimate *e = arg;
+	struct plan_step known = *plan_known(e->collective, step);
 
-	*(e->acks ? &e->collective->steps[step].expect_ps : &e->collective->steps[step].ideal_ps) = takes_ps;
+	*(e->acks ? &known.expect_ps : &known.ideal_ps) = takes_ps;
+	if (plan_know(e->collective, step, &known) != 0)
+		e->rc = -ENOMEM;
 }
 
 /* The undisturbed run, with ACKs (expected times) or without (ideal times). @return 0 or -ENOMEM */
@@ -694,6 +784,7 @@ static int
 run_collective(struct estimate *e, bool acks)
 {
 	struct plan_collective *c = e->collective;
+	int rc;
 
 	e->acks = acks;
 	clear_kinds(&e->kinds);
@@ -701,33 +792,11 @@ run_collective(struct estimate *e, bool acks)
 		estimate_together(e, depth);
 	if (e->rc != 0)
 		return e->rc;
-	return fluid_run(
+	rc = fluid_run(
 		c->chains,
 		&(struct fluid_steps){ .kinds = e->kinds.items, .kind_of = e->kind_of, .complete = set_time, .arg = e },
 		e->network->routing->topo->nports, acks ? &c->expect_ps : &c->ideal_ps);
-}
-
-/* Keeps what is known of steps once where most are alike; without memory they stay as they are. */
-static void
-share_steps(struct plan_collective *c)
-{
-	uint32_t all = coll_all_steps(c->schedule), *step_of = malloc((all + 1u) * sizeof(*step_of));
-	struct kinds kinds = { .bytes = sizeof(*c->steps) };
-	bool alike = step_of != NULL;
-
-	for (uint32_t i = 0; i < all && alike; i++) {
-		step_of[i] = kind_of(&kinds, &c->steps[i]);
-		alike = step_of[i] != PLAN_NONE && kinds.count <= all / SHARED_PART;
-	}
-	if (alike && all != 0) {
-		free(c->steps);
-		c->steps = kinds.items;
-		c->step_of = step_of;
-		kinds.items = NULL;
-		step_of = NULL;
-	}
-	free(step_of);
-	free_kinds(&kinds);
+	return rc == 0 ? e->rc : rc;
 }
 
 static int
@@ -771,5 +840,7 @@ estimate_collective(struct plan *plan, const struct plan_network *network, struc
 	free_kinds(&e.kinds);
 	if (rc == 0)
 		share_steps(c);
+	if (all >= MANY_STEPS)
+		malloc_trim(0); /* the arrays of steps may lie in the heap: what comes next is not of their size */
 	return rc;
 }

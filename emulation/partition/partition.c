@@ -727,9 +727,10 @@ partition_json(const void *ctx)
 	for (uint32_t i = 0; i < topo->nnodes; i++)
 		if (!partitions->remote[i])
 			json_array_append_new(nodes, json_string(topo->nodes[i].name));
-	root = json_pack("{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f}", "partition",
-			 (json_int_t)partitions->which, "of", (json_int_t)partitions->count, "nodes", nodes,
-			 "boundary_links", (json_int_t)partitions->boundary.count, "frames_in",
+	root = json_pack("{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f}", "partition",
+			 (json_int_t)partitions->which, "of", (json_int_t)partitions->count, "nodes", nodes, "plan_steps",
+			 (json_int_t)partitions->scenario->plan->share_steps, "boundary_links",
+			 (json_int_t)partitions->boundary.count, "frames_in",
 			 (json_int_t)partitions->boundary.crossed.in_packets, "frames_out",
 			 (json_int_t)partitions->boundary.crossed.out_packets, "bytes_out",
 			 (json_int_t)partitions->boundary.crossed.out_bytes, "frames_ended",

@@ -732,7 +732,7 @@ run(const struct running *r, struct err *err)
 	plugins_begin(r->plugins, emulation);
 	stream_head_send(emulation, r->exporter);
 	exporter_flush(r->exporter); /* without them the rest is useless */
-	plan_forget_steps(scenario->plan, emulation->partition != NULL ? emulation->partition->remote : NULL, whole);
+	plan_forget_deps(scenario->plan);
 	if (start(r, &zero_ns, err) < 0)
 		return EXIT_NOT_BEGUN;
 	if (scenario->timing.clock == CLOCK_REAL && r->exporter != NULL)
@@ -858,7 +858,6 @@ prepare(struct running *r, const struct prediction *prediction, struct err *err)
 			return ret;
 		how.kernel_host = attach_driver(r->attach);
 	}
-	plan_forget_waits(r->scenario->plan, how.partition != NULL ? how.partition->remote : NULL);
 	large_pages_reserve(ports_of(r->scenario, how.partition) * PORT_STATE_BYTES);
 	r->emulation = emulation_create(r->scenario, &how, err);
 	if (r->emulation == NULL || check_run(r->options, r->scenario, err) < 0 || open_telemetry(r, err) < 0)

@@ -91,6 +91,13 @@ faults = ( { kind = "link-down"; port = "l0:4"; start = "150us"; duration = "200
 routing = { convergence = "60us"; };
 limits = { virtual_time = "2ms"; };
 """
+# Ranks 0 to 3 of eight, and 4 to 7: rank 3 sends to the second process.
+HALVES = """
+topology = { kind = "leaf-spine"; leaves = 2; spines = 2; hosts_per_leaf = 4; rate = "100Gbps"; delay = "1us"; };
+partitions = ( { names = [ "l0", "s0", "h0", "h1", "h2", "h3" ]; },
+               { names = [ "l1", "s1", "h4", "h5", "h6", "h7" ]; } );
+collectives = ( { op = "allreduce"; algorithm = "ring"; bytes = "1MB"; } );
+"""
 SPREAD = ("ecmp", "random", "round-robin", "flowlet", "adaptive")
 # Long enough to be ended by others.
 LONG = """
@@ -192,6 +199,20 @@ def busy_agents():
     with contextlib.closing(sqlite3.connect(one.dir / "run.sqlite")) as store:
         expired = store.execute("SELECT sum(packets) FROM drops WHERE reason = 'datagram_expired'").fetchone()[0] or 0
     check(expired > 100, "busy agents: contents expire", expired)
+
+
+def each_has_its_share():
+    """Of the steps: those of its own ranks and of ranks that send to them. The first one reports all."""
+    run = rocelab(scenario_file(HALVES), "--processes", "2")
+    other = run.dir / "partitions" / "1"
+    steps = [r.run["partition"]["plan_steps"] for r in (run, Run(other))]
+    check(steps == [8 * 14, 5 * 14], "steps of each process: all, and those of 5 of 8 ranks", steps)
+    kept = scratch()
+    command("cp", other / "records.bin", kept)
+    own = command(ROCELAB, "diagnose", kept)
+    check("allreduce" in own.stdout, "the second process's own recording is diagnosed", own.stdout[:400])
+    recorded = [(path / "records.bin").stat().st_size for path in (run.dir, other)]
+    check(recorded[1] < recorded[0], "its recording has what its own ranks are to do", recorded)
 
 
 def started(count):
@@ -379,6 +400,7 @@ faults()
 busy_agents()
 traced()
 plugins()
+each_has_its_share()
 if not SANITIZED: # the same programs
     side_by_side()
 refusals()

@@ -399,14 +399,15 @@ a_partition_forgets_others(void **state)
 	assert_non_null(plan);
 	whole = plan_create(&star.topo, &options, workload, NULL, 0, &err);
 	assert_non_null(whole);
-	plan_forget_waits(plan, remote);
-	plan_forget_steps(plan, remote, true);
+	plan_keep_share(plan, remote, true);
+	assert_int_equal(plan->share_steps, 7 * 4096);
 	c = &plan->collectives[0];
 	all = &whole->collectives[0];
 	for (uint32_t rank = 0; rank < 8; rank++)
 		for (uint32_t step = 1; step <= coll_steps(all->schedule, rank); step++)
 			assert_int_equal(plan_step_bytes(c, rank, step), plan_step_bytes(all, rank, step));
-	plan_forget_steps(plan, remote, false);
+	plan_keep_share(plan, remote, false);
+	assert_int_equal(plan->share_steps, 4 * 4096); /* ranks 0 to 3 and 7; the last of the chain, 1, sends nothing */
 	for (uint32_t rank = 0; rank < 8; rank++)
 		for (uint32_t step = 1; step <= coll_steps(all->schedule, rank); step++) {
 			if (rank >= 4 && rank < 7) {
@@ -415,12 +416,21 @@ a_partition_forgets_others(void **state)
 			}
 			assert_int_equal(plan_step_bytes(c, rank, step), plan_step_bytes(all, rank, step));
 			assert_int_equal(plan_step_at(c, rank, step)->flow, plan_step_at(all, rank, step)->flow);
+			for (uint32_t i = 0; i < coll_step_at(c->schedule, rank, step)->ndeps; i++) {
+				uint32_t dep = coll_step_at(c->schedule, rank, step)->first_dep + i;
+
+				assert_memory_equal(&c->schedule->deps[dep], &all->schedule->deps[dep],
+						    sizeof(struct coll_dep));
+			}
 			assert_int_equal(plan_needed_by(c, rank, step), plan_needed_by(all, rank, step));
 			assert_int_equal(c->chains->first_await[plan_at(c, rank, step) + 1],
 					 all->chains->first_await[plan_at(c, rank, step) + 1]);
 		}
 	/* Those of three ranks, but for parts of pages at both ends. */
 	assert_in_range(gone, 3 * 4096 - 2 * (4096 / sizeof(struct coll_step) + 1), 3 * 4096);
+	/* What these wait for is gone as well, and later of all. */
+	assert_int_equal(c->schedule->deps[coll_step_at(all->schedule, 5, 2048)->first_dep].step, 0);
+	assert_int_not_equal(all->schedule->deps[coll_step_at(all->schedule, 5, 2048)->first_dep].step, 0);
 	plan_destroy(whole);
 	plan_destroy(plan);
 }
