@@ -459,8 +459,9 @@ is_integer(const char *text)
 }
 
 static struct cfg_node *
-parse_value(struct cfg *cfg, const char *text, struct err *err)
+parse_value(struct cfg *cfg, const char *override, struct err *err)
 {
+	const char *text = strchr(override, '=') + 1;
 	struct err reason = { "" };
 	struct cfg_node *root, *node = NULL;
 	size_t size = strlen(text) + sizeof("value = L\n;");
@@ -488,7 +489,8 @@ parse_value(struct cfg *cfg, const char *text, struct err *err)
 out:
 	free(setting);
 	if (node == NULL)
-		err_set(err, -EINVAL, "--set: \"%s\" is no value: write it as in a file, or as a bare word", text);
+		err_set(err, -EINVAL, "--set %.*s: \"%s\" is no value: write it as in a file, or as a bare word",
+			(int)(text - 1 - override), override, text);
 	return node;
 }
 
@@ -552,7 +554,7 @@ put_value(struct cfg *cfg, struct cfg_node *node, const char *path, const char *
 				       cfg_node_describe(node, what),
 				       step.is_index ? ": an index counts from 0, one past the end appends" : "");
 		if (path == NULL) {
-			value = parse_value(cfg, strchr(text, '=') + 1, err);
+			value = parse_value(cfg, text, err);
 			if (value == NULL)
 				return -EINVAL;
 			set_place(value, cfg->override_place, cfg->overrides);

@@ -163,8 +163,9 @@ test_override_errors(void **state)
 	expect_override_error("switch.pfc.headroom.x=1", "--set switch.pfc.headroom.x=1: \"x\" leads nowhere in 4096");
 	expect_override_error("switch..x=1", "--set switch..x=1: the path is made of names and [indices] joined by dots");
 	expect_override_error("nothing", "--set nothing: write path=value, as in switch.pfc.headroom=80KB");
-	expect_override_error("switch.pfc.classes=[1, \"x\"",
-			      "--set: \"[1, \"x\"\" is no value: write it as in a file, or as a bare word");
+	expect_override_error(
+		"switch.pfc.classes=[1, \"x\"",
+		"--set switch.pfc.classes: \"[1, \"x\"\" is no value: write it as in a file, or as a bare word");
 	/* A second setting behind the value stays part of a string. */
 	expect_override_error("switch.pfc.alpha=1; seed = 4",
 			      "--set switch.pfc.alpha:1: switch.pfc.alpha: found \"1; seed = 4\"; a number would be right");
