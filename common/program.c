@@ -167,8 +167,8 @@ args_number(const struct argp_state *state, const char *option, const char *text
 	return value;
 }
 
-#define HELP_COLUMNS 79
-#define HELP_INDENT 48 /* at most, of what a row of a list continues with */
+#define HELP_COLUMNS 78 /* argp wraps longer lines, at their last word */
+#define HELP_INDENT 48  /* at most, of what a row of a list continues with */
 
 /* A row of a list, in lines of HELP_COLUMNS: its last column goes on below itself. */
 static void
