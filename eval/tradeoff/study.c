@@ -113,6 +113,11 @@ make_rerun_case(struct tradeoff *study, struct tradeoff_case *c, const char *pat
 
 	if (scenario == NULL)
 		return -EINVAL;
+	ret = run_dir_make(c->dir, err);
+	if (ret < 0) {
+		scenario_destroy(scenario);
+		return ret;
+	}
 	snprintf(c->scenario, sizeof(c->scenario), "%s/" RUN_CONFIG, c->dir);
 	before = case_file_set_aside(c->scenario);
 	*rerun = (struct rerun_case){ .family = c->input->name,
@@ -146,12 +151,12 @@ make_case(struct tradeoff *study, const struct tradeoff_input *input, uint64_t s
 	*c = (struct tradeoff_case){ .input = input, .seed = seed, .number = study->nreruns };
 	if (snprintf(c->dir, sizeof(c->dir), "%s/%s/%" PRIu64, study->dir, input->name, seed) >= (int)sizeof(c->dir))
 		return err_set(err, -ENAMETOOLONG, "%s: too long a name", study->dir);
-	ret = run_dir_make(c->dir, err);
-	if (ret < 0)
-		return ret;
 	snprintf(key, sizeof(key), "seed=%" PRIu64, seed);
 	if (input->path[0] != '\0')
 		return make_rerun_case(study, c, input->path, key, err);
+	ret = run_dir_make(c->dir, err);
+	if (ret < 0)
+		return ret;
 	ret = disturb_write(1, (uint32_t)seed, c->dir, err);
 	snprintf(path, sizeof(path), "%s/case.cfg", c->dir);
 	return ret == 0 ? make_rerun_case(study, c, path, NULL, err) : ret;

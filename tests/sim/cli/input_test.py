@@ -435,6 +435,9 @@ def folders_of_commands(folder, scenario, name):
           not list((folder / "out").glob("[0-9]*")), f"{scenario}: and nothing beside it", sorted((folder / "out").iterdir()))
     check((folder / "out" / "bench-telemetry" / name / "1").is_dir(), f"{scenario}: a seed's folder is below its name")
     shutil.rmtree(folder / "out")
+    for words in (("bench", "telemetry", scenario, *few), ("blame", scenario), ("sweep", scenario, *few)):
+        done = command(ROCELAB, *words, "--set", "host.mtu={", cwd=folder, expect=2)
+        check("host.mtu" in done.stderr and not (folder / "out").exists(), f"{scenario}: a refused {words[0]} makes no folder", done.stderr)
 
 
 def names_of_folders():
