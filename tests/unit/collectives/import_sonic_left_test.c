@@ -185,6 +185,55 @@ parts_that_nothing_connects_are_refused(void **state)
 	}
 }
 
+/* Rows that a lookup file has twice, or not at all. */
+static void
+a_lookup_file_has_each_row_once(void **state)
+{
+	static const char config[] = "{" ONE PROFILES "\"X\": {}}";
+	static const struct {
+		const char *rows, *message; /* NULL: taken */
+	} cases[] = {
+		{ "# none\n\n", "many-1.ini:3: no row; \"100000 5m 18432 18432 35840 0\" is one" },
+		{ "1000 5m 1 2 3 0\n1000 5m 1 2 4 0\n",
+		  "many-1.ini:2: 1000 Mbps and 5 m have a row already, of xoff 3; one row would be right" },
+		{ "1000 5m 1 2 3 0\n1000 40m 1 2 4 0\n2000 5m 1 2 4 0\n", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const char *const texts[] = { config, cases[i].rows };
+		struct err err = { 0 };
+		char *text = run_many(texts, 2, &err);
+
+		if ((text == NULL) != (cases[i].message != NULL))
+			fail_msg("case %zu: %s", i, err.text);
+		if (cases[i].message != NULL)
+			has(err.text, cases[i].message);
+		free(text);
+	}
+}
+
+/* The host's namespace gives an ASIC the name that it lacks, and is no switch beside one. */
+static void
+namespaces_are_bounded(void **state)
+{
+	struct err err = { 0 };
+	char *text = NULL;
+	size_t length;
+	FILE *file = open_memstream(&text, &length);
+
+	(void)state;
+	assert_non_null(file);
+	fputs("{\"localhost\": {\"DEVICE_METADATA\": {\"localhost\": {\"hostname\": \"l0\"}}}", file);
+	for (uint32_t n = 0; n <= SONIC_MAX_SWITCHES; n++)
+		fprintf(file, ", \"asic%u\": {}", n);
+	fputs("}", file);
+	assert_int_equal(fclose(file), 0);
+	assert_null(run_many((const char *const[]){ text }, 1, &err));
+	has(err.text, "many-0.json: more than 1000 files and namespaces");
+	free(text);
+}
+
 UNIT_TEST(import_sonic_left)
 {
 	const struct CMUnitTest tests[] = {
@@ -192,6 +241,8 @@ UNIT_TEST(import_sonic_left)
 		cmocka_unit_test(what_is_left_out_is_noted),
 		cmocka_unit_test(rows_that_contradict_are_refused),
 		cmocka_unit_test(best_effort_keeps_its_rows),
+		cmocka_unit_test(a_lookup_file_has_each_row_once),
+		cmocka_unit_test(namespaces_are_bounded),
 		cmocka_unit_test(parts_that_nothing_connects_are_refused),
 	};
 

@@ -18,7 +18,7 @@ has(const char *text, const char *part)
 		fail_msg("no %s in\n%s", part, text);
 }
 
-/* Files of many switches. @return the scenario; NULL with err set */
+/* Files of many switches, and lookup files of profiles. @return the scenario; NULL with err set */
 static inline char *
 run_many(const char *const *texts, size_t count, struct err *err)
 {
@@ -31,7 +31,7 @@ run_many(const char *const *texts, size_t count, struct err *err)
 
 	assert_true(paths != NULL && files != NULL && to != NULL);
 	for (size_t i = 0; i < count; i++) {
-		snprintf(name, sizeof(name), "many-%zu.json", i);
+		snprintf(name, sizeof(name), "many-%zu.%s", i, texts[i][0] == '{' ? "json" : "ini");
 		snprintf(paths[i], sizeof(paths[i]), "%s", write_file(name, texts[i], strlen(texts[i])));
 		files[i] = paths[i];
 	}
