@@ -133,6 +133,10 @@ CASES = [
     ('map', 'a file that is gone', {'docs/architecture.md': '\nSee `topo/b.c`.\n'}, 'docs/architecture.md:2: there is no topo/b.c'),
     ('map', 'a function that is gone',
      {'docs/architecture.md': '| `topo/a.c` | `b()` | x |\n', 'topo/a.c': C + '/* b() */\n'}, 'docs/architecture.md:1: topo/a.c has no b'),
+    ('map', 'a length that is stated wrongly',
+     {'docs/architecture.md': '# A\nThe path has 2\nfiles and no return.\n| `topo/a.c` | `a()` | x |\n',
+      'topo/a.c': C + 'int\na(void)\n{\n\treturn 1;\n}\n'},
+     'docs/architecture.md: A: "The path has 2 files and no return": it is "The path has 1 files and no return"'),
     ('words', "the field's terms",
      {'topo/one_way.c': C + '#include "topo/way.h"\n/* the way */\nconst char *path_name = "way"; int always, way_; /* way_of() */\n',
       'scripts/a': PY + '"""What it told."""\nprint("came", reported)\n', 'words.txt': 'way: path\ntold: reported\n'
