@@ -405,14 +405,18 @@ find_hop(const struct evidence *ev, const struct leaving *leaving, uint32_t i)
 	return count == 0 ? EV_NONE : left[before < count ? count - 1 - before : 0];
 }
 
-/* The ACKs' path begins at the flow's destination. That records the packet's arrival, and not its return. */
+/*
+ * The ACKs' path begins at the flow's destination, which records the packet's arrival and not its return, and ends at the
+ * source. Between them the record before it shows the direction; where that was lost, the path of the data is assumed.
+ */
 static bool
 is_back(const struct evidence *ev, const struct ev_passed *passed)
 {
 	if (passed->hop != EV_NONE)
 		return ev->passed[passed->hop].back;
 	return passed->in_port != EV_NONE && passed->flow != EV_NONE &&
-	       ev->ports[passed->in_port].peer_node == ev->flows[passed->flow].dst;
+	       (ev->ports[passed->in_port].peer_node == ev->flows[passed->flow].dst ||
+		ev->ports[passed->in_port].node == ev->flows[passed->flow].src);
 }
 
 static void

@@ -559,7 +559,8 @@ is_arrival(const struct evidence *ev, uint32_t i, uint32_t flow)
 {
 	const struct ev_passed *passed = &ev->passed[i];
 
-	return passed->flow == flow && !passed->back && passed->in_port != EV_NONE && passed->out_port == EV_NONE;
+	return passed->flow == flow && !passed->back && passed->in_port != EV_NONE && passed->out_port == EV_NONE &&
+	       ev->ports[passed->in_port].node == ev->flows[flow].dst;
 }
 
 /* Is this a record of the same polling packet, on the path of the data? */
