@@ -183,9 +183,26 @@ all_had_arrived(const struct cause_input *in, uint32_t step, const struct passag
 		evidence_ledger_ps(in->ev, step, LEDGER_TIMEOUT) == 0);
 }
 
+/* Has each switch's port on a flow's configured path a row that covers some of a time? Few of its reports are kept. */
+static bool
+path_reported(const struct evidence *ev, const struct ev_flow *flow, uint64_t from_ps, uint64_t to_ps)
+{
+	for (uint32_t h = 0; h < flow->nhops; h++) {
+		uint32_t port = ev->hops[flow->first_hop + h];
+		struct ev_range epochs = evidence_epochs(ev, port, from_ps, to_ps);
+		bool reported = ev->nodes[ev->ports[port].node].host;
+
+		for (uint32_t i = epochs.first; i < epochs.end && !reported; i++)
+			reported = ev->epochs[i].from_ps <= to_ps && ev->epochs[i].to_ps >= from_ps;
+		if (!reported)
+			return false;
+	}
+	return true;
+}
+
 /*
- * Did a polling packet pass all of the step's path while its sender waited for the timer? Then rows of all ports there
- * show what may have held its packets up: no round trip needs to.
+ * Did a polling packet pass all of the step's path while its sender waited for the timer, and did all ports there report?
+ * Then their rows show what may have held its packets up: no round trip needs to.
  */
 static bool
 asked_while_it_waited(const struct evidence *ev, const struct run_step *s)
@@ -196,7 +213,9 @@ asked_while_it_waited(const struct evidence *ev, const struct run_step *s)
 		uint32_t port = evidence_port(ev, poll->hdr.node, poll->out_port);
 
 		if (cause_poll_follows(ev, at) && port != EV_NONE && ev->ports[port].peer_node == ev->flows[s->flow].dst &&
-		    poll->hdr.time_ps + run_waited_ps(s) >= s->end_ps && poll->hdr.time_ps + s->base_rtt_ps <= s->end_ps)
+		    poll->hdr.time_ps + run_waited_ps(s) >= s->end_ps && poll->hdr.time_ps + s->base_rtt_ps <= s->end_ps &&
+		    path_reported(ev, &ev->flows[s->flow], poll->hdr.time_ps - min_u64(poll->hdr.time_ps, s->base_rtt_ps),
+				  s->end_ps))
 			return true;
 	}
 	return false;

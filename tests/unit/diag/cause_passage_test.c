@@ -361,12 +361,14 @@ test_what_arrived_twice_in_order_is_not_judged(void **state)
  * @param duplicates  that arrived; gap  of what the exporter left out, or NULL
  * @param waiting     that its polling packet may have overtaken
  * @param asked_ps    when another one left the last switch; 0: there is none
+ * @param unreported  the switch of whose port no report was kept then
  * @return whether lost ACKs are named
  */
 static bool
 names_lost_acks_of(struct rec_step slow, uint32_t duplicates, const struct rec_gap *gap, uint32_t waiting,
-		   uint64_t asked_ps)
+		   uint64_t asked_ps, uint32_t unreported)
 {
+	static const uint32_t path[][2] = { { SW2, 2 }, { SW6, 1 }, { SW3, 0 } };
 	const struct counts twice = {
 		.sent = 540, .sw2 = 540, .sw6 = 540, .sw3 = 540, .duplicates = duplicates, .resent = 40, .waiting = waiting
 	};
@@ -387,6 +389,14 @@ names_lost_acks_of(struct rec_step slow, uint32_t duplicates, const struct rec_g
 	RECORDS_PUT(&r, before, REC_STEP, H17, 30 * MS);
 	RECORDS_PUT(&r, slow, REC_STEP, H17, 80 * MS);
 	pass(&r, 1, 60 * MS, &twice);
+	for (uint32_t h = 0; asked_ps != 0 && h < ARRAY_LEN(path); h++) {
+		const uint32_t epoch = (uint32_t)(asked_ps / RECORDS_EPOCH_PS) - 1; /* the one that has ended then */
+		struct rec_port_row row = records_port_row((uint16_t)path[h][1], epoch, epoch, 0, 0, 0);
+
+		row.hdr.event = asked.hdr.event;
+		if (path[h][0] != unreported)
+			RECORDS_PUT(&r, row, REC_PORT_ROW, path[h][0], asked_ps);
+	}
 	if (asked_ps != 0)
 		RECORDS_PUT(&r, asked, REC_POLL, SW3, asked_ps);
 	if (gap != NULL) {
@@ -409,7 +419,7 @@ names_lost_acks_of(struct rec_step slow, uint32_t duplicates, const struct rec_g
 static bool
 names_lost_acks(struct rec_step slow, uint32_t duplicates, const struct rec_gap *gap)
 {
-	return names_lost_acks_of(slow, duplicates, gap, 0, 0);
+	return names_lost_acks_of(slow, duplicates, gap, 0, 0, REC_NONE);
 }
 
 /*
@@ -516,7 +526,7 @@ test_acks_are_lost_though_a_copy_is_in_flight(void **state)
 		const struct rec_step slow = { WAITED_NONE, .waited_ns = 4000000, .rtt_samples = 5,
 					       .rtt_mean_ps = 11 * PS_PER_US, .early_ps = cases[i].early_ps };
 
-		if (names_lost_acks_of(slow, cases[i].duplicates, NULL, cases[i].waiting, 0) != cases[i].lost)
+		if (names_lost_acks_of(slow, cases[i].duplicates, NULL, cases[i].waiting, 0, REC_NONE) != cases[i].lost)
 			fail_msg("case %zu", i);
 	}
 }
@@ -527,9 +537,10 @@ test_all_acks_are_lost(void **state)
 {
 	const struct rec_step slow = { WAITED_NONE, .waited_ns = 4000000 };
 
-	assert_false(names_lost_acks_of(slow, 40, NULL, 0, 0));
-	assert_false(names_lost_acks_of(slow, 40, NULL, 0, 75 * MS)); /* before it began to wait */
-	assert_true(names_lost_acks_of(slow, 40, NULL, 0, 77 * MS));
+	assert_false(names_lost_acks_of(slow, 40, NULL, 0, 0, REC_NONE));
+	assert_false(names_lost_acks_of(slow, 40, NULL, 0, 75 * MS, REC_NONE)); /* before it began to wait */
+	assert_false(names_lost_acks_of(slow, 40, NULL, 0, 77 * MS, SW6));
+	assert_true(names_lost_acks_of(slow, 40, NULL, 0, 77 * MS, REC_NONE));
 }
 
 /*
