@@ -217,8 +217,8 @@ cmp_crossing(const void *pa, const void *pb)
 	const struct crossing *a = pa, *b = pb;
 
 	if (a->key != b->key)
-		return CMP(a->key, b->key);
-	return a->sent_ps != b->sent_ps ? CMP(a->sent_ps, b->sent_ps) : CMP(a->held_ps, b->held_ps);
+		return ORDER(a->key, b->key);
+	return a->sent_ps != b->sent_ps ? ORDER(a->sent_ps, b->sent_ps) : ORDER(a->held_ps, b->held_ps);
 }
 
 /*
@@ -584,7 +584,7 @@ cmp_gap(const void *pa, const void *pb)
 {
 	const struct gap *a = pa, *b = pb;
 
-	return a->at != b->at ? CMP(a->at, b->at) : CMP(a->from_ps, b->from_ps);
+	return a->at != b->at ? ORDER(a->at, b->at) : ORDER(a->from_ps, b->from_ps);
 }
 
 static int
@@ -592,7 +592,7 @@ cmp_from(const void *pa, const void *pb)
 {
 	const struct gap *a = pa, *b = pb;
 
-	return a->at % 2 != b->at % 2 ? CMP(a->at % 2, b->at % 2) : CMP(a->from_ps, b->from_ps);
+	return a->at % 2 != b->at % 2 ? ORDER(a->at % 2, b->at % 2) : ORDER(a->from_ps, b->from_ps);
 }
 
 static int

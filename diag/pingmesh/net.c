@@ -23,17 +23,17 @@ cmp_rnic(const void *pa, const void *pb)
 {
 	const struct net_rnic *a = pa, *b = pb;
 
-	return CMP(a->ip, b->ip);
+	return ORDER(a->ip, b->ip);
 }
 
 int
 net_cmp_tuple(const struct rec_tuple *a, const struct rec_tuple *b)
 {
-	int by = CMP(a->src_ip, b->src_ip);
+	int by = ORDER(a->src_ip, b->src_ip);
 
-	by = by != 0 ? by : CMP(a->dst_ip, b->dst_ip);
-	by = by != 0 ? by : CMP(a->sport, b->sport);
-	return by != 0 ? by : CMP(a->dport, b->dport);
+	by = by != 0 ? by : ORDER(a->dst_ip, b->dst_ip);
+	by = by != 0 ? by : ORDER(a->sport, b->sport);
+	return by != 0 ? by : ORDER(a->dport, b->dport);
 }
 
 static int
@@ -51,30 +51,30 @@ cmp_probe(const void *pa, const void *pb, void *net)
 	uint32_t x = *(const uint32_t *)pa, y = *(const uint32_t *)pb;
 	const struct evidence *ev = ((const struct net *)net)->ev;
 	const struct ev_probe *a = EV_AT(ev->probes, struct ev_probe, x), *b = EV_AT(ev->probes, struct ev_probe, y);
-	int by = CMP(a->sent_ps, b->sent_ps);
+	int by = ORDER(a->sent_ps, b->sent_ps);
 
-	by = by != 0 ? by : CMP(tuple_of(net, a)->src_ip, tuple_of(net, b)->src_ip);
-	by = by != 0 ? by : CMP(a->seq, b->seq);
-	return by != 0 ? by : CMP(x, y);
+	by = by != 0 ? by : ORDER(tuple_of(net, a)->src_ip, tuple_of(net, b)->src_ip);
+	by = by != 0 ? by : ORDER(a->seq, b->seq);
+	return by != 0 ? by : ORDER(x, y);
 }
 
 static int
 cmp_registered(const void *pa, const void *pb)
 {
 	const struct rec_rnic *a = pa, *b = pb;
-	int by = CMP(a->ip, b->ip);
+	int by = ORDER(a->ip, b->ip);
 
-	by = by != 0 ? by : CMP(a->hdr.time_ps, b->hdr.time_ps);
-	return by != 0 ? by : CMP(a->hdr.seq, b->hdr.seq);
+	by = by != 0 ? by : ORDER(a->hdr.time_ps, b->hdr.time_ps);
+	return by != 0 ? by : ORDER(a->hdr.seq, b->hdr.seq);
 }
 
 static int
 cmp_upload(const void *pa, const void *pb)
 {
 	const struct rec_upload *a = pa, *b = pb;
-	int by = CMP(a->hdr.node, b->hdr.node);
+	int by = ORDER(a->hdr.node, b->hdr.node);
 
-	return by != 0 ? by : CMP(a->hdr.time_ps, b->hdr.time_ps);
+	return by != 0 ? by : ORDER(a->hdr.time_ps, b->hdr.time_ps);
 }
 
 void *
@@ -407,7 +407,7 @@ cmp_u64(const void *pa, const void *pb)
 {
 	const uint64_t *a = pa, *b = pb;
 
-	return CMP(*a, *b);
+	return ORDER(*a, *b);
 }
 
 /* Sets begin_ps and startup_ps: an agent's silence is evidence only beside the time that all of them take to begin. */

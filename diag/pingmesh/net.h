@@ -151,8 +151,6 @@ bool net_is_reset(const struct net *net, const struct net_probe *probe);
 
 /* Between net.c, net_traces.c, responder_counts.c and one_way.c. */
 
-#define CMP(a, b) ((a) < (b) ? -1 : (a) > (b))
-
 int net_cmp_tuple(const struct rec_tuple *a, const struct rec_tuple *b);
 /* @return index into tuples, RUN_NONE: no probe has it */
 uint32_t net_find_tuple(const struct net *net, const struct rec_tuple *tuple);

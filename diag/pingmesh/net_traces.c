@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/array.h"
+#include "common/minmax.h"
 #include "diag/pingmesh/net.h"
 #include "diag/run/fill.h"
 
@@ -15,9 +16,9 @@ cmp_hop(const void *pa, const void *pb)
 	const struct rec_probe_hop *a = pa, *b = pb;
 	int by = net_cmp_tuple(&a->tuple, &b->tuple);
 
-	by = by != 0 ? by : CMP(a->back, b->back);
-	by = by != 0 ? by : CMP(a->sent_ps, b->sent_ps);
-	return by != 0 ? by : CMP(a->hop, b->hop);
+	by = by != 0 ? by : ORDER(a->back, b->back);
+	by = by != 0 ? by : ORDER(a->sent_ps, b->sent_ps);
+	return by != 0 ? by : ORDER(a->hop, b->hop);
 }
 
 /* A restarted agent counts its traceroutes from the beginning: the same number is the same one only if hops go on. */

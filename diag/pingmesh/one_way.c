@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "common/minmax.h"
 #include "diag/pingmesh/net.h"
 #include "diag/run/fill.h"
 
@@ -26,7 +27,7 @@ struct delay {
 static int
 cmp_pair(const struct level *a, const struct level *b)
 {
-	return a->src != b->src ? CMP(a->src, b->src) : CMP(a->dst, b->dst);
+	return a->src != b->src ? ORDER(a->src, b->src) : ORDER(a->dst, b->dst);
 }
 
 static int
@@ -41,8 +42,8 @@ cmp_tuple(const void *pa, const void *pb)
 	const struct delay *a = pa, *b = pb;
 	int by = cmp_pair(&a->of, &b->of);
 
-	by = by != 0 ? by : CMP(a->tuple, b->tuple);
-	return by != 0 ? by : CMP(a->of.ps, b->of.ps);
+	by = by != 0 ? by : ORDER(a->tuple, b->tuple);
+	return by != 0 ? by : ORDER(a->of.ps, b->of.ps);
 }
 
 static int
@@ -51,7 +52,7 @@ cmp_least(const void *pa, const void *pb)
 	const struct delay *a = pa, *b = pb;
 	int by = cmp_pair(&a->of, &b->of);
 
-	return by != 0 ? by : CMP(a->of.ps, b->of.ps);
+	return by != 0 ? by : ORDER(a->of.ps, b->of.ps);
 }
 
 static bool
@@ -94,7 +95,7 @@ cmp_i64(const void *pa, const void *pb)
 {
 	const int64_t *a = pa, *b = pb;
 
-	return CMP(*a, *b);
+	return ORDER(*a, *b);
 }
 
 /* The usual time of one direction: half of both, the median of pairs that have both. @param halves  [count] room */

@@ -20,8 +20,8 @@ cmp_counts(const void *pa, const void *pb)
 	const struct rec_responder *a = pa, *b = pb;
 	int by = net_cmp_tuple(&a->tuple, &b->tuple);
 
-	by = by != 0 ? by : CMP(a->hdr.time_ps, b->hdr.time_ps);
-	return by != 0 ? by : CMP(a->hdr.seq, b->hdr.seq);
+	by = by != 0 ? by : ORDER(a->hdr.time_ps, b->hdr.time_ps);
+	return by != 0 ? by : ORDER(a->hdr.seq, b->hdr.seq);
 }
 
 static void

@@ -22,14 +22,14 @@ cmp_owner(const void *pa, const void *pb)
 {
 	const struct owner *a = pa, *b = pb;
 
-	return CMP(a->collective, b->collective);
+	return ORDER(a->collective, b->collective);
 }
 
 static int
 cmp_flow(const void *pa, const void *pb)
 {
 	const struct service_flow *a = pa, *b = pb;
-	int by = CMP(a->service, b->service);
+	int by = ORDER(a->service, b->service);
 
 	return by != 0 ? by : net_cmp_tuple(&a->tuple, &b->tuple);
 }
