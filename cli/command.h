@@ -12,6 +12,8 @@ struct command {
 	const char *program; /* that is the command, in the folder of the command's name; NULL: run() is */
 };
 
+extern const char rocelab_version[]; /* "0.1.0" */
+
 int command_run(int argc, char **argv);
 int command_diagnose(int argc, char **argv);
 int command_topo(int argc, char **argv);

@@ -14,6 +14,8 @@
 #include "common/nearest.h"
 #include "common/program.h"
 
+const char rocelab_version[] = ROCELAB_VERSION;
+
 static const struct command commands[] = {
 	{ "run", "SCENARIO", "run a scenario, diagnose it, print the verdict", command_run, NULL },
 	{ "diagnose", "DIR", "diagnose the recorded stream of an earlier run again", command_diagnose, NULL },
@@ -143,7 +145,7 @@ main(int argc, char **argv)
 		return EXIT_DONE;
 	}
 	if (strcmp(argv[1], "--version") == 0) {
-		puts("rocelab " ROCELAB_VERSION);
+		printf("rocelab %s\n", rocelab_version);
 		return EXIT_DONE;
 	}
 	for (size_t i = 0; i < NCOMMANDS; i++)

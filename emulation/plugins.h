@@ -12,7 +12,7 @@
 #include "common/err.h"
 #include "emulation/recorder/output.h"
 #include "emulation/service.h"
-#include "plugin/bounds.h"
+#include "plugin/account.h"
 
 struct emulation;
 struct plugins;

@@ -452,12 +452,6 @@ counterfactual_fini(struct counterfactual *study)
 	study->nmade = 0;
 }
 
-static int
-order(double x, double y)
-{
-	return ORDER(x, y);
-}
-
 void
 kendall_add(struct kendall *pairs, int in_a, int in_b)
 {
@@ -519,7 +513,7 @@ order_of(const struct rerun_case *c, double base_ns, const double *ns, size_t i,
 {
 	double more_ns = fmax(ns[i], 0) - fmax(ns[j], 0);
 
-	return rerun_is_effect(c, base_ns, fabs(more_ns)) ? order(more_ns, 0) : 0;
+	return rerun_is_effect(c, base_ns, fabs(more_ns)) ? ORDER(more_ns, 0) : 0;
 }
 
 /* Is it known which of two costs more, or that neither does: is it the same in all of the 95 % interval? */

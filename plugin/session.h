@@ -14,7 +14,6 @@
 
 #include "common/err.h"
 #include "plugin/account.h"
-#include "plugin/bounds.h"
 
 /*
  * The requests of a program. Each @return 0; -EINVAL with err: there is no such thing; another negative value with

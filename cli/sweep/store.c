@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/command.h"
 #include "cli/store/tables.h"
 #include "cli/sweep/sweep.h"
 #include "common/array.h"
@@ -132,8 +133,8 @@ identity_of(const struct sweep *sweep, const struct scenario *scenario)
 {
 	sqlite3_str *text = sqlite3_str_new(NULL);
 
-	sqlite3_str_appendf(text, " %s (%016llx), version " ROCELAB_VERSION, basename(sweep->scenario.path),
-			    (unsigned long long)scenario_digest(scenario));
+	sqlite3_str_appendf(text, " %s (%016llx), version %s", basename(sweep->scenario.path),
+			    (unsigned long long)scenario_digest(scenario), rocelab_version);
 	for (uint32_t i = 0; i < sweep->npaths; i++) {
 		sqlite3_str_appendf(text, ", %s=", sweep->paths[i].path);
 		for (uint32_t v = 0; v < sweep->paths[i].count; v++)

@@ -15,7 +15,6 @@
 #include "common/program.h"
 #include "common/run_files.h"
 #include "plugin/account.h"
-#include "plugin/bounds.h"
 #include "scenario/scenario.h"
 #include "scenario/systems.h"
 

@@ -9,7 +9,7 @@
 
 #include "common/child.h"
 #include "common/run_files.h"
-#include "plugin/bounds.h"
+#include "plugin/account.h"
 #include "scenario/systems.h"
 
 #define SYSTEMS_BASE 0       /* the run in the folder itself: of all systems that share one */

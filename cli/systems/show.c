@@ -31,7 +31,7 @@
 #include "diag/report/text.h"
 #include "emulation/outputs/outputs.h"
 #include "eval/case_result.h"
-#include "plugin/bounds.h"
+#include "plugin/account.h"
 #include "scenario/scenario.h"
 #include "scenario/systems.h"
 

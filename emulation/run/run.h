@@ -7,7 +7,7 @@
 
 #include "emulation/capturing.h"
 #include "emulation/partition/partition.h"
-#include "plugin/bounds.h"
+#include "plugin/account.h"
 
 struct scenario;
 

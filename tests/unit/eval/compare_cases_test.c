@@ -17,7 +17,7 @@
 
 #include "eval/compare/score.h"
 #include "eval/store.h"
-#include "plugin/bounds.h"
+#include "plugin/account.h"
 #include "scenario/scenario.h"
 #include "tests/unit/unit.h"
 #include "workload/plan.h"
