@@ -278,7 +278,7 @@ spool_wake(struct spool *spool)
 }
 
 int
-spool_wait(struct spool *spool, size_t size_bytes, uint64_t give_up_ns, bool (*hurried)(void))
+spool_wait(struct spool *spool, size_t size_bytes, uint64_t give_up_ns, const struct spool_waiter *waiter)
 {
 	uint64_t taken = atomic_load_explicit(&spool->taken_bytes, memory_order_acquire);
 	struct stall_timer stall_timer = { 0 };
@@ -287,11 +287,13 @@ spool_wait(struct spool *spool, size_t size_bytes, uint64_t give_up_ns, bool (*h
 	while (spool_errno(spool) == 0 && spool_room(spool) < size_bytes) {
 		uint64_t now_ns = clock_now_ns(),
 			 now_taken = atomic_load_explicit(&spool->taken_bytes, memory_order_acquire);
-		uint64_t limit_ns = hurried != NULL && hurried() ? give_up_ns / 10 : give_up_ns;
+		uint64_t limit_ns = waiter->hurried != NULL && waiter->hurried() ? give_up_ns / 10 : give_up_ns;
 
 		if (now_taken != taken)
 			stall_timer_renew(&stall_timer);
 		taken = now_taken;
+		if (waiter->meanwhile != NULL)
+			waiter->meanwhile(waiter->ctx);
 		if (stall_timer_look(&stall_timer, now_ns) >= limit_ns)
 			fail(spool, ETIMEDOUT);
 		clock_sleep_until_ns(now_ns + WAIT_NAP_NS);

@@ -54,14 +54,21 @@ const struct delays *spool_delays(const struct spool *spool);
 /* @return why it was given up, an errno: nothing is written any more; 0: it works */
 int spool_errno(const struct spool *spool);
 
+/* What a wait calls again and again; each may be NULL. */
+struct spool_waiter {
+	bool (*hurried)(void); /* from when it is true, a tenth of the time must do */
+	/* Serves the other end: it may not read before it can write elsewhere. */
+	void (*meanwhile)(void *ctx);
+	void *ctx;
+};
+
 /*
  * Waits for room.
  * @param size_bytes   room wanted, at most cap_bytes; cap_bytes: until everything is written
  * @param give_up_ns   if not a byte is taken for so long, the other end is given up (ETIMEDOUT)
- * @param hurried      NULL, or asked while waiting: from when it is true, a tenth of give_up_ns must do
  * @return 0, or the errno for which it was given up
  */
-int spool_wait(struct spool *spool, size_t size_bytes, uint64_t give_up_ns, bool (*hurried)(void));
+int spool_wait(struct spool *spool, size_t size_bytes, uint64_t give_up_ns, const struct spool_waiter *waiter);
 
 /*
  * Ends the thread and forgets unwritten bytes: spool_wait() for all of it before. A thread that hangs in a file system

@@ -326,7 +326,7 @@ plugins_create(const struct emulation *emulation, const char *const *paths, uint
 	while (ret == 0 && o->count < count && (emulation->partition == NULL || emulation->partition->which == 0)) {
 		uint32_t i = o->count++;
 
-		ret = plugin_session_start(&o->sessions[i], paths[i], named, i, err);
+		ret = plugin_session_start(&o->sessions[i], paths[i], &o->driver, named, i, err);
 		named[i] = &o->sessions[i].account;
 	}
 	if (ret == 0)
@@ -349,11 +349,24 @@ plugins_destroy(struct plugins *o)
 	free(o);
 }
 
+/* While the run waits until a program reads records. */
+static void
+receive(void *ctx)
+{
+	struct plugin_session *session = ctx;
+	const struct emulation *emulation = session->driver->ctx; /* NULL: there is no fabric yet */
+
+	plugin_session_receive(session, emulation != NULL ? emulation->fabric->window.end_ps : 0);
+}
+
 uint32_t
-plugins_targets(const struct plugins *o, struct output_target *targets)
+plugins_targets(struct plugins *o, struct output_target *targets)
 {
 	for (uint32_t i = 0; o != NULL && i < o->count; i++)
-		targets[i] = (struct output_target){ .ops = &output_plugin, .fd = o->sessions[i].program.records };
+		targets[i] = (struct output_target){ .ops = &output_plugin,
+						     .fd = o->sessions[i].program.records,
+						     .meanwhile = receive,
+						     .ctx = &o->sessions[i] };
 	return o != NULL ? o->count : 0;
 }
 
@@ -402,9 +415,9 @@ turn(struct plugins *o, uint64_t now_ps, bool last)
 		struct plugin_session *session = &o->sessions[i];
 
 		if (o->real_time && !last)
-			plugin_session_receive(session, &o->driver, now_ps);
+			plugin_session_receive(session, now_ps);
 		else
-			plugin_session_wait(session, &o->driver, now_ps);
+			plugin_session_wait(session, now_ps);
 		plugin_session_records(session, stream_of(emulation, session).error, now_ps);
 	}
 }
@@ -434,10 +447,18 @@ change(void *state, uint64_t now_ps)
 	o->next_ps = (now_ps / o->epoch_ps + 1) * o->epoch_ps;
 }
 
+static void
+finish(void *state, uint64_t end_ps)
+{
+	(void)end_ps;
+	((struct plugins *)state)->over = true;
+}
+
 const struct run_service service_plugins = {
 	.name = "plugins",
 	.next_ps = next_ps,
 	.change = change,
+	.finish = finish,
 };
 
 int
@@ -450,7 +471,6 @@ plugins_end(struct emulation *emulation, const char *dir, struct err *err)
 
 	if (o == NULL || o->count == 0)
 		return 0;
-	o->over = true;
 	turn(o, emulation->fabric->window.end_ps, true);
 	for (uint32_t i = 0; i < o->count; i++) {
 		struct plugin_session *session = &o->sessions[i];

@@ -27,7 +27,7 @@ struct plugins *plugins_create(const struct emulation *emulation, const char *co
 void plugins_destroy(struct plugins *plugins);
 
 /* @param targets  [PLUGIN_PROGRAMS] filled: outputs of the run's stream. @return how many; of NULL: 0 */
-uint32_t plugins_targets(const struct plugins *plugins, struct output_target *targets);
+uint32_t plugins_targets(struct plugins *plugins, struct output_target *targets);
 
 /* The run begins: from now on plugins have turns, as a service of the emulation. */
 void plugins_begin(struct plugins *plugins, struct emulation *emulation);

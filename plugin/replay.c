@@ -36,13 +36,19 @@ start(struct replay *replay, const char *const *paths, uint32_t count, struct er
 		uint32_t i = replay->count++;
 		struct spool_config config = { .socket = true, .cap_bytes = PLUGIN_RECORD_BYTES };
 
-		ret = plugin_session_start(&replay->sessions[i], paths[i], named, i, err);
+		ret = plugin_session_start(&replay->sessions[i], paths[i], &replay->driver, named, i, err);
 		named[i] = &replay->sessions[i].account;
 		config.fd = replay->sessions[i].program.records;
 		if (ret == 0 && (replay->spools[i] = spool_create(&config, "a diagnoser's records", err)) == NULL)
 			ret = -errno;
 	}
 	return ret;
+}
+
+static void
+receive(void *session)
+{
+	plugin_session_receive(session, 0); /* the time of no line: the next turn takes them */
 }
 
 /* Sends a record of the stream to all that still read. */
@@ -57,7 +63,7 @@ put(struct replay *replay, const void *data, size_t bytes)
 			continue;
 		if (spool_room(replay->spools[i]) < bytes)
 			error = spool_wait(replay->spools[i], PLUGIN_RECORD_BYTES / 2, PLUGIN_WAIT_NS,
-					   replay->driver.hurried);
+					   &(struct spool_waiter){ replay->driver.hurried, receive, session });
 		plugin_session_records(session, error != 0 ? error : spool_errno(replay->spools[i]), replay->now_ps);
 		if (!plugin_session_works(session))
 			continue;
@@ -77,7 +83,7 @@ turn(struct replay *replay, bool last)
 		plugin_session_turn(&replay->sessions[i], replay->now_ps, replay->bytes, last);
 	}
 	for (uint32_t i = 0; i < replay->count; i++) {
-		plugin_session_wait(&replay->sessions[i], &replay->driver, replay->now_ps);
+		plugin_session_wait(&replay->sessions[i], replay->now_ps);
 		plugin_session_records(&replay->sessions[i], spool_errno(replay->spools[i]), replay->now_ps);
 	}
 }

@@ -215,10 +215,10 @@ plugin_program_close(struct plugin_program *program)
 #define OUT_REFUSALS (PLUGIN_LINE_BYTES / 2)
 
 int
-plugin_session_start(struct plugin_session *session, const char *path, const struct plugin_account *const *before,
-		     uint32_t index, struct err *err)
+plugin_session_start(struct plugin_session *session, const char *path, const struct plugin_driver *driver,
+		     const struct plugin_account *const *before, uint32_t index, struct err *err)
 {
-	*session = (struct plugin_session){ .program = { .records = -1, .control = -1 } };
+	*session = (struct plugin_session){ .program = { .records = -1, .control = -1 }, .driver = driver };
 	plugin_account_init(&session->account, path, before, index);
 	session->in = malloc(PLUGIN_LINE_BYTES);
 	session->out = malloc(PLUGIN_LINE_BYTES);
@@ -334,29 +334,28 @@ refuse(struct plugin_session *session, const char *what, const char *why)
 
 /* @return 0, or the driver's result with err */
 static int
-ask(struct plugin_session *session, const struct plugin_driver *driver, const struct plugin_answer *answer, struct err *err)
+ask(struct plugin_session *session, const struct plugin_answer *answer, struct err *err)
 {
 	bool probe = answer->kind == PLUGIN_PROBE;
 
 	if (++session->turn_asked > PLUGIN_TURN_ASKED)
 		return err_set(err, -EAGAIN, "more than %u polls and probes in one turn", PLUGIN_TURN_ASKED);
-	if (driver->poll_port == NULL)
+	if (session->driver->poll_port == NULL)
 		return err_set(err, -EAGAIN, "this is a recording: no device can be queried");
 	session->account.polls += !probe;
 	session->account.probes += probe;
 	if (answer->kind == PLUGIN_POLL_PORT)
-		return driver->poll_port(driver->ctx, answer->name, err);
+		return session->driver->poll_port(session->driver->ctx, answer->name, err);
 	if (answer->kind == PLUGIN_POLL_FLOW)
-		return driver->poll_flow(driver->ctx, answer->name, err);
-	return driver->probe(driver->ctx, answer->name, answer->to, err);
+		return session->driver->poll_flow(session->driver->ctx, answer->name, err);
+	return session->driver->probe(session->driver->ctx, answer->name, answer->to, err);
 }
 
 static void
-take_asked(struct plugin_session *session, const struct plugin_driver *driver, const struct plugin_answer *answer,
-	   uint64_t now_ps)
+take_asked(struct plugin_session *session, const struct plugin_answer *answer, uint64_t now_ps)
 {
 	struct err err = { "" };
-	int rc = ask(session, driver, answer, &err);
+	int rc = ask(session, answer, &err);
 
 	if (rc == -EINVAL)
 		leave_out(session, now_ps, "%s", err.text);
@@ -365,8 +364,7 @@ take_asked(struct plugin_session *session, const struct plugin_driver *driver, c
 }
 
 static void
-take_finding(struct plugin_session *session, const struct plugin_driver *driver, struct plugin_answer *answer,
-	     uint64_t now_ps)
+take_finding(struct plugin_session *session, struct plugin_answer *answer, uint64_t now_ps)
 {
 	struct err err = { "" };
 
@@ -374,7 +372,7 @@ take_finding(struct plugin_session *session, const struct plugin_driver *driver,
 		refuse(session, "finding", "there are a thousand already");
 		return;
 	}
-	if (driver->check != NULL && driver->check(driver->ctx, &answer->finding, &err) != 0) {
+	if (session->driver->check != NULL && session->driver->check(session->driver->ctx, &answer->finding, &err) != 0) {
 		leave_out(session, now_ps, "%s", err.text);
 		return;
 	}
@@ -391,11 +389,11 @@ take_done(struct plugin_session *session, const struct plugin_answer *answer, ui
 			  session->account.turns);
 	else
 		session->answered = answer->turn;
+	session->turn_lines = session->turn_asked = 0; /* in real time it may answer several turns at once */
 }
 
 static void
-take_line(struct plugin_session *session, const struct plugin_driver *driver, const char *line, size_t bytes,
-	  uint64_t now_ps)
+take_line(struct plugin_session *session, const char *line, size_t bytes, uint64_t now_ps)
 {
 	struct plugin_answer answer;
 	struct err err = { "" };
@@ -411,9 +409,9 @@ take_line(struct plugin_session *session, const struct plugin_driver *driver, co
 	else if (answer.kind == PLUGIN_DONE)
 		take_done(session, &answer, now_ps);
 	else if (answer.kind == PLUGIN_FINDING)
-		take_finding(session, driver, &answer, now_ps);
+		take_finding(session, &answer, now_ps);
 	else
-		take_asked(session, driver, &answer, now_ps);
+		take_asked(session, &answer, now_ps);
 	plugin_answer_fini(&answer);
 }
 
@@ -423,18 +421,28 @@ is_answered(const struct plugin_session *session)
 	return session->answered == session->account.turns;
 }
 
-/* Whole lines, up to its answer: lines after that belong to the next turn. @return whether any was taken */
+/*
+ * Lines belong to a turn, in virtual time to the one that it has not answered; those before the first turn, and after an
+ * answer, to the next.
+ */
 static bool
-take_lines(struct plugin_session *session, const struct plugin_driver *driver, uint64_t now_ps)
+has_turn(const struct plugin_session *session)
+{
+	return session->real_time ? session->account.turns != 0 : !is_answered(session);
+}
+
+/* Takes whole lines of its turn. @return whether any was taken */
+static bool
+take_lines(struct plugin_session *session, uint64_t now_ps)
 {
 	size_t at = 0;
 	const char *end;
 
-	while (!session->account.left_out && (session->real_time || !is_answered(session)) &&
+	while (!session->account.left_out && has_turn(session) &&
 	       (end = memchr(session->in + at, '\n', session->in_bytes - at)) != NULL) {
 		size_t bytes = (size_t)(end - (session->in + at));
 
-		take_line(session, driver, session->in + at, bytes, now_ps);
+		take_line(session, session->in + at, bytes, now_ps);
 		at += bytes + 1;
 	}
 	session->in_bytes -= at;
@@ -465,6 +473,8 @@ receive(struct plugin_session *session, uint64_t now_ps)
 	size_t room = PLUGIN_LINE_BYTES - session->in_bytes;
 	ssize_t got;
 
+	if (room == 0 && memchr(session->in, '\n', session->in_bytes) != NULL)
+		return false; /* lines of the next turn */
 	if (room == 0) {
 		leave_out(session, now_ps, "it writes a line of more than %u bytes", PLUGIN_LINE_BYTES);
 		return false;
@@ -489,30 +499,31 @@ look(struct plugin_session *session, uint64_t now_ps)
 }
 
 void
-plugin_session_receive(struct plugin_session *session, const struct plugin_driver *driver, uint64_t now_ps)
+plugin_session_receive(struct plugin_session *session, uint64_t now_ps)
 {
 	if (!plugin_session_works(session))
 		return;
 	flush(session);
+	take_lines(session, now_ps); /* those that had no turn yet */
 	if (receive(session, now_ps))
-		take_lines(session, driver, now_ps);
+		take_lines(session, now_ps);
 	else if (plugin_session_works(session))
 		look(session, now_ps);
 }
 
 void
-plugin_session_wait(struct plugin_session *session, const struct plugin_driver *driver, uint64_t now_ps)
+plugin_session_wait(struct plugin_session *session, uint64_t now_ps)
 {
 	struct stall_timer stall_timer = { 0 };
 
-	while (plugin_session_works(session) && (take_lines(session, driver, now_ps), !is_answered(session)) &&
+	while (plugin_session_works(session) && (take_lines(session, now_ps), !is_answered(session)) &&
 	       plugin_session_works(session)) {
 		struct pollfd fd = { .fd = session->program.control,
 				     .events = (short)(POLLIN | (session->out_bytes != 0 ? POLLOUT : 0)) };
-		bool hurried = driver->hurried != NULL && driver->hurried();
+		bool hurried = session->driver->hurried != NULL && session->driver->hurried();
 
-		if (driver->waits != NULL)
-			driver->waits(driver->ctx);
+		if (session->driver->waits != NULL)
+			session->driver->waits(session->driver->ctx);
 		if (stall_timer_look(&stall_timer, clock_now_ns()) >= (hurried ? PLUGIN_WAIT_NS / 10 : PLUGIN_WAIT_NS)) {
 			leave_out(session, now_ps, "it did not answer turn %" PRIu64 " within %g s", session->account.turns,
 				  (double)(hurried ? PLUGIN_WAIT_NS / 10 : PLUGIN_WAIT_NS) / 1e9);

@@ -45,13 +45,14 @@ struct plugin_program {
 struct plugin_session {
 	struct plugin_account account;
 	struct plugin_program program;
+	const struct plugin_driver *driver;
 	uint64_t answered; /* the last turn that it has answered */
 	bool real_time;
 	char *in; /* [PLUGIN_LINE_BYTES] received, from the first byte that is not read yet */
 	size_t in_bytes;
 	char *out; /* [PLUGIN_LINE_BYTES] not sent yet */
 	size_t out_bytes;
-	uint32_t turn_lines, turn_asked;
+	uint32_t turn_lines, turn_asked; /* since its last turn was announced or answered */
 };
 
 /* The first message to a program. */
@@ -60,9 +61,14 @@ struct plugin_intro {
 	uint64_t epoch_ps;
 };
 
-/* Starts a program. @return 0, or negative errno with err set; plugin_session_close() in any case */
-int plugin_session_start(struct plugin_session *session, const char *path, const struct plugin_account *const *before,
-			 uint32_t index, struct err *err);
+/*
+ * Starts a program.
+ * @param driver  must outlive the session; used from its first turn on
+ * @param before  [index] accounts of the programs before it
+ * @return 0, or negative errno with err set; plugin_session_close() in any case
+ */
+int plugin_session_start(struct plugin_session *session, const char *path, const struct plugin_driver *driver,
+			 const struct plugin_account *const *before, uint32_t index, struct err *err);
 
 void plugin_session_begin(struct plugin_session *session, const struct plugin_intro *intro);
 
@@ -73,11 +79,14 @@ void plugin_session_begin(struct plugin_session *session, const struct plugin_in
  */
 void plugin_session_turn(struct plugin_session *session, uint64_t now_ps, uint64_t bytes, bool last);
 
-/* Reads its output, one line's bytes at most, and returns at once. */
-void plugin_session_receive(struct plugin_session *session, const struct plugin_driver *driver, uint64_t now_ps);
+/*
+ * Reads its output, one line's bytes at most, and returns at once. Called at the turns of real time, and whenever the
+ * run waits until the program reads records: it may not read before it has written.
+ */
+void plugin_session_receive(struct plugin_session *session, uint64_t now_ps);
 
 /* Reads its output until it has answered the turn, for PLUGIN_WAIT_NS at most: then it is left out. */
-void plugin_session_wait(struct plugin_session *session, const struct plugin_driver *driver, uint64_t now_ps);
+void plugin_session_wait(struct plugin_session *session, uint64_t now_ps);
 
 /* Called when the plugin's record socket failed. @param error  a spool's errno; 0: it did not */
 void plugin_session_records(struct plugin_session *session, int error, uint64_t now_ps);

@@ -114,6 +114,7 @@ output_open(struct output *output, const struct output_target *target, const str
 	struct spool_config config = { .socket = ops->socket, .cap_bytes = ops->cap_bytes };
 
 	*output = (struct output){ .ops = ops, .give_up_ns = ops->give_up_ns, .gap_seq = FIRST_GAP_SEQ };
+	output->waiter = (struct spool_waiter){ .meanwhile = target->meanwhile, .ctx = target->ctx };
 	output->given_fd = ops->close == NULL ? target->fd : -1;
 	output->fd = config.fd = ops->open(target, err);
 	if (output->fd < 0)
@@ -128,20 +129,20 @@ output_open(struct output *output, const struct output_target *target, const str
 }
 
 int
-output_settle(struct output *output, bool (*hurried)(void))
+output_settle(struct output *output)
 {
 	if (output->spool != NULL && output->error == 0)
-		output->error = spool_wait(output->spool, output->ops->cap_bytes, output->give_up_ns, hurried);
+		output->error = spool_wait(output->spool, output->ops->cap_bytes, output->give_up_ns, &output->waiter);
 	return output->error;
 }
 
 void
-output_close(struct output *output, bool (*hurried)(void))
+output_close(struct output *output)
 {
 	int ret;
 
 	if (output->spool != NULL) {
-		output_settle(output, hurried);
+		output_settle(output);
 		output->written = *spool_delays(output->spool);
 		ret = spool_close(output->spool);
 		output->error = output->error != 0 ? output->error : ret;
@@ -225,7 +226,7 @@ output_put(struct output *output, const struct rec_hdr *hdr, const struct output
 			drop(output, hdr);
 			return;
 		}
-		output->error = spool_wait(output->spool, output->ops->cap_bytes / 2, output->give_up_ns, clock->hurried);
+		output->error = spool_wait(output->spool, output->ops->cap_bytes / 2, output->give_up_ns, &output->waiter);
 	}
 	if (output->error != 0)
 		return;
@@ -268,7 +269,8 @@ void
 sink_set_clock(struct sink *sink, bool real_time, bool (*hurried)(void))
 {
 	sink->clock.real_time = real_time;
-	sink->clock.hurried = hurried;
+	for (uint32_t i = 0; i < sink->count; i++)
+		sink->outputs[i].waiter.hurried = hurried;
 }
 
 void
@@ -281,7 +283,7 @@ void
 sink_fini(struct sink *sink)
 {
 	for (uint32_t i = 0; i < sink->count; i++)
-		output_close(&sink->outputs[i], sink->clock.hurried);
+		output_close(&sink->outputs[i]);
 }
 
 void
@@ -303,7 +305,7 @@ sink_settle(struct sink *sink)
 
 	for (uint32_t i = 0; i < sink->count; i++)
 		if (sink->outputs[i].ops->kept) {
-			int ret = output_settle(&sink->outputs[i], sink->clock.hurried);
+			int ret = output_settle(&sink->outputs[i]);
 
 			error = error != 0 ? error : ret;
 		}

@@ -33,6 +33,9 @@ struct output_target {
 	const struct output_ops *ops;
 	const char *path; /* of the file that it opens, or */
 	int fd;           /* already open, the caller's to close */
+	/* NULL, or called during each wait for its reader (common/spool.h). */
+	void (*meanwhile)(void *ctx);
+	void *ctx;
 };
 
 struct output_ops {
@@ -60,7 +63,8 @@ struct output {
 	const struct output_ops *ops;
 	int fd, given_fd;    /* given_fd: the target's, by which it is known */
 	struct spool *spool; /* NULL: closed */
-	int error;           /* why it was given up, 0 while it has not been */
+	struct spool_waiter waiter;
+	int error; /* why it was given up, 0 while it has not been */
 	uint64_t give_up_ns;
 	struct gaps gaps; /* its losses that are not reported to it yet */
 	uint32_t gap_seq;
@@ -72,8 +76,7 @@ struct output {
 /* The run's. */
 struct output_clock {
 	bool real_time;
-	bool (*hurried)(void); /* NULL, or called during each wait: once it is true, waits are a tenth as long */
-	uint64_t zero_ns;      /* clock_now_ns() at the run's time 0; 0: frames' delays are not measured */
+	uint64_t zero_ns; /* clock_now_ns() at the run's time 0; 0: frames' delays are not measured */
 };
 
 /* Zeroed: an output that there is not. */
@@ -92,10 +95,10 @@ int output_open(struct output *output, const struct output_target *target, const
 void output_put(struct output *output, const struct rec_hdr *hdr, const struct output_clock *clock);
 
 /* Waits until it has all that was put, or is given up. @return 0, or the errno for which it was given up */
-int output_settle(struct output *output, bool (*hurried)(void));
+int output_settle(struct output *output);
 
 /* Settles and closes it. Twice is allowed. */
-void output_close(struct output *output, bool (*hurried)(void));
+void output_close(struct output *output);
 
 /* "it took nothing for long: stopped, or stuck", for the text of output_ops.report */
 const char *output_why(int error);

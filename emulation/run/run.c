@@ -528,7 +528,7 @@ police_switches(const struct scenario *scenario, struct exporter *exporter, stru
 
 /* Opens the outputs that are written during the run. @param socket  of the analyzer, -1: none. @return NULL with err */
 static struct exporter *
-open_files(const struct run_options *options, struct emulation *emulation, const struct plugins *plugins, int socket,
+open_files(const struct run_options *options, struct emulation *emulation, struct plugins *plugins, int socket,
 	   struct err *err)
 {
 	const struct scenario *scenario = emulation->scenario;

@@ -52,7 +52,7 @@ struct pcapng {
 	struct spool *spool;
 	uint64_t bytes;
 	bool real_time;
-	bool (*hurried)(void);
+	struct spool_waiter waiter;
 };
 
 /*
@@ -138,7 +138,7 @@ make_room(struct pcapng *file, size_t bytes, bool may_wait)
 		return false;
 	if (spool_room(file->spool) >= bytes)
 		return true;
-	return may_wait && spool_wait(file->spool, bytes, GIVE_UP_NS, file->hurried) == 0;
+	return may_wait && spool_wait(file->spool, bytes, GIVE_UP_NS, &file->waiter) == 0;
 }
 
 static void
@@ -213,7 +213,7 @@ void
 pcapng_set_clock(struct pcapng *file, bool real_time, bool (*hurried)(void))
 {
 	file->real_time = real_time;
-	file->hurried = hurried;
+	file->waiter.hurried = hurried;
 }
 
 void
@@ -305,7 +305,7 @@ pcapng_bytes(const struct pcapng *file)
 int
 pcapng_destroy(struct pcapng *file)
 {
-	int error = spool_wait(file->spool, BUFFER_BYTES, GIVE_UP_NS, file->hurried), closing = spool_close(file->spool);
+	int error = spool_wait(file->spool, BUFFER_BYTES, GIVE_UP_NS, &file->waiter), closing = spool_close(file->spool);
 
 	error = error != 0 ? error : closing;
 	if (close(file->fd) != 0 && error == 0)

@@ -119,6 +119,10 @@ def plugins():
     section = run.verdict["plugins"][0]
     check(run.run["end_reason"] == "complete" and section["turns"] > 10, "a plugin: complete", (run.run["end_reason"], section))
     check(section["polls"] >= 3 * section["turns"] - 3 and section["probes"] > section["refused"] >= 0, "a plugin: all is answered", section)
+    asker.write_text(ASKER % (SOURCE / "scripts/records", ["a", "b", "c"] * 60, [("h0", "h3")] * 60, 0.5))
+    run = rocelab(scenario_file(OPERATORS), "--partitions", "2", "--diagnoser", asker)
+    section = run.verdict["plugins"][0]
+    check(not section["left_out"] and section["turns"] > 10, "a plugin that is late when the run ends: waited for", section)
     partitions = Partitions()
     partitions.start(0, scenario_file(OPERATORS), "--diagnoser", asker)
     partitions.listening(0)

@@ -26,6 +26,8 @@
 #define WAIT_NS 20000000000ULL
 #define STUCK_S 25
 
+static const struct spool_waiter patient;
+
 static struct spool *
 make(int fd)
 {
@@ -65,10 +67,10 @@ all_of_it_arrives_in_order(void **state)
 
 	(void)state;
 	for (uint32_t n = 0; n < UNITS; n++) {
-		assert_int_equal(spool_wait(spool, UNIT_BYTES, WAIT_NS, NULL), 0);
+		assert_int_equal(spool_wait(spool, UNIT_BYTES, WAIT_NS, &patient), 0);
 		put_unit(spool, n);
 	}
-	assert_int_equal(spool_wait(spool, CAP_BYTES, WAIT_NS, NULL), 0);
+	assert_int_equal(spool_wait(spool, CAP_BYTES, WAIT_NS, &patient), 0);
 	assert_int_equal(spool_close(spool), 0);
 	assert_int_equal(size_of(fd), UNITS * UNIT_BYTES);
 	for (uint32_t n = 0; n < UNITS; n++) {
@@ -111,7 +113,7 @@ marks_are_measured_once_written(void **state)
 		spool_mark(spool, n == 0 ? begun_ns : UINT64_MAX); /* the others' moment is yet to come */
 		put_unit(spool, n);
 	}
-	assert_int_equal(spool_wait(spool, CAP_BYTES, WAIT_NS, NULL), 0);
+	assert_int_equal(spool_wait(spool, CAP_BYTES, WAIT_NS, &patient), 0);
 	written_ns = clock_now_ns() - begun_ns;
 	delays = *spool_delays(spool);
 	assert_int_equal(delays.count, 100);
@@ -154,8 +156,49 @@ who_does_not_take_it_is_given_up(void **state)
 	while (spool_room(spool) >= UNIT_BYTES)
 		put_unit(spool, n++);
 	assert_true(n >= CAP_BYTES / UNIT_BYTES);
-	assert_int_equal(spool_wait(spool, CAP_BYTES, 200000000, NULL), ETIMEDOUT);
+	assert_int_equal(spool_wait(spool, CAP_BYTES, 200000000, &patient), ETIMEDOUT);
 	assert_int_equal(spool_close(spool), ETIMEDOUT);
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
+/* A reader that waits for something else first. */
+struct other_end {
+	int fd;
+	uint32_t calls;
+	size_t got;
+};
+
+static void
+read_at_last(void *ctx)
+{
+	struct other_end *other = ctx;
+	uint8_t bytes[CAP_BYTES];
+	ssize_t got = ++other->calls >= 3 ? read(other->fd, bytes, sizeof(bytes)) : 0;
+
+	other->got += got > 0 ? (size_t)got : 0;
+}
+
+static void
+the_other_end_is_served_meanwhile(void **state)
+{
+	struct other_end other = { 0 };
+	const struct spool_waiter waiter = { .meanwhile = read_at_last, .ctx = &other };
+	uint32_t n = 0;
+	struct spool *spool;
+	int pipes[2];
+
+	(void)state;
+	assert_int_equal(pipe(pipes), 0);
+	fcntl(pipes[1], F_SETPIPE_SZ, 4096);
+	fcntl(pipes[0], F_SETFL, O_NONBLOCK);
+	other.fd = pipes[0];
+	spool = make(pipes[1]);
+	while (spool_room(spool) >= UNIT_BYTES)
+		put_unit(spool, n++);
+	assert_int_equal(spool_wait(spool, CAP_BYTES, WAIT_NS, &waiter), 0);
+	assert_true(other.got >= CAP_BYTES - UNIT_BYTES - 4096);
+	assert_int_equal(spool_close(spool), 0);
 	close(pipes[0]);
 	close(pipes[1]);
 }
@@ -176,10 +219,10 @@ a_full_disk_keeps_wholes(void **state)
 	getrlimit(RLIMIT_FSIZE, &before);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &little), 0);
 	put_unit(spool, 0);
-	assert_int_equal(spool_wait(spool, CAP_BYTES, WAIT_NS, NULL), 0);
+	assert_int_equal(spool_wait(spool, CAP_BYTES, WAIT_NS, &patient), 0);
 	for (uint32_t n = 1; n < 4; n++)
 		put_unit(spool, n);
-	assert_int_equal(spool_wait(spool, CAP_BYTES, WAIT_NS, NULL), EFBIG);
+	assert_int_equal(spool_wait(spool, CAP_BYTES, WAIT_NS, &patient), EFBIG);
 	assert_int_equal(spool_close(spool), EFBIG);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
 	assert_true(size_of(fd) % UNIT_BYTES == 0 && size_of(fd) >= UNIT_BYTES);
@@ -189,9 +232,10 @@ a_full_disk_keeps_wholes(void **state)
 UNIT_TEST(spool)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_of_it_arrives_in_order),       cmocka_unit_test(what_is_committed_is_soon_written),
-		cmocka_unit_test(marks_are_measured_once_written),  cmocka_unit_test(a_woken_thread_writes),
-		cmocka_unit_test(who_does_not_take_it_is_given_up), cmocka_unit_test(a_full_disk_keeps_wholes),
+		cmocka_unit_test(all_of_it_arrives_in_order),        cmocka_unit_test(what_is_committed_is_soon_written),
+		cmocka_unit_test(marks_are_measured_once_written),   cmocka_unit_test(a_woken_thread_writes),
+		cmocka_unit_test(who_does_not_take_it_is_given_up),  cmocka_unit_test(a_full_disk_keeps_wholes),
+		cmocka_unit_test(the_other_end_is_served_meanwhile), cmocka_unit_test(a_full_disk_keeps_wholes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

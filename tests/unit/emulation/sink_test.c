@@ -222,7 +222,9 @@ in_real_time_a_stopped_analyzer_loses_whole_records(void **state)
 	lost = b.sink.outputs[PEER_AT].dropped_records;
 	assert_true(lost > RECORDS / 2 && lost < RECORDS);
 	reader_start(&reader, b.sockets[1]);
-	assert_int_equal(spool_wait(b.sink.outputs[PEER_AT].spool, BUFFER_BYTES / 2, analyzer.give_up_ns, NULL), 0);
+	assert_int_equal(spool_wait(b.sink.outputs[PEER_AT].spool, BUFFER_BYTES / 2, analyzer.give_up_ns,
+				    &(struct spool_waiter){ 0 }),
+			 0);
 	put_polls(&b, 1000);
 	put_end(&b);
 	sink_fini(&b.sink);
