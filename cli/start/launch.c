@@ -78,6 +78,13 @@ start_analyzer(struct analyzer *analyzer, struct child_args *args, struct err *e
 	return 0;
 }
 
+/* The analyzer ends with EXIT_INTERRUPTED only before a run has connected. */
+static bool
+analyzer_interrupted(int status)
+{
+	return child_interrupted(status) || (interrupt_asked() && status == EXIT_INTERRUPTED);
+}
+
 static void
 forget(struct analyzer *analyzer)
 {
@@ -116,7 +123,7 @@ analyzer_listen(struct analyzer *analyzer, const char *socket, struct err *err)
 	while (ret == 0 && access(socket, F_OK) < 0) {
 		if (child_poll(analyzer->pid, &status)) {
 			forget(analyzer);
-			if (child_interrupted(status))
+			if (analyzer_interrupted(status))
 				return err_set(err, -EINTR, "interrupted before the run began");
 			return err_set(err, -ECHILD, "the analyzer %s before the run began",
 				       child_text(status, text, sizeof(text)));
@@ -538,7 +545,7 @@ conclude(const struct launch *launch, const struct stat *before, struct analyzer
 
 	/* Why the fabric could not connect. */
 	if (fabric_status == EXIT_NOT_BEGUN && analyzer->pid != 0 && child_poll(analyzer->pid, &status)) {
-		if (!child_interrupted(status))
+		if (!analyzer_interrupted(status))
 			log_error("the analyzer %s before the run began", child_text(status, text, sizeof(text)));
 		forget(analyzer);
 	}
@@ -552,7 +559,7 @@ conclude(const struct launch *launch, const struct stat *before, struct analyzer
 	}
 	if (analyzer->pid != 0)
 		status = analyzer_wait(analyzer);
-	if ((status != ANALYZER_STUCK && !child_interrupted(status)) || launch_abandoned())
+	if ((status != ANALYZER_STUCK && !analyzer_interrupted(status)) || launch_abandoned())
 		return status >= 0 ? status : CHILD_KILLED + SIGKILL;
 	log_warning("the analyzer was %s: the verdict is made from the recording",
 		    status == ANALYZER_STUCK ? "stopped or stuck, or too slow" : "interrupted before it listened");

@@ -151,10 +151,12 @@ SIGNALLED = """signal.signal(signal.SIGTERM, signal.SIG_IGN)
 os.killpg(0, signal.SIGTERM)
 for pid in fabrics:
     os.kill(pid, signal.SIGCONT)
-signal.signal(signal.SIGTERM, signal.SIG_DFL)
-os.kill(os.getpid(), signal.SIGTERM)
-signal.pause()
+{then}
 """
+SIGNALLED_HOW = {
+    "ends": SIGNALLED.format(then="signal.signal(signal.SIGTERM, signal.SIG_DFL)\nos.kill(os.getpid(), signal.SIGTERM)\nsignal.pause()"),
+    "ends in order": SIGNALLED.format(then="os._exit(130)"),
+}
 # A fabric that is held continues when the analyzer is no more.
 KILLED = """ours = os.getpid()
 if os.fork() == 0:
@@ -192,15 +194,16 @@ def start_frail(out, until, end):
 
 
 def analyzer_ends(until):
-    """A signal to the group ends the analyzer at once if it does not read yet."""
-    out = scratch()
-    run = start_frail(out, until, SIGNALLED)
-    if until == "it reads":
-        in_order(run, out, f"before {until}", INTERRUPTED)
-        return
-    stdout, stderr = ended(run, f"before {until}")
-    check(run.returncode == INTERRUPTED, f"before {until}: exit code", (run.returncode, stderr))
-    check("interrupted before the run began" in stderr, f"before {until}: reported", stderr)
+    """A signal to the group ends the analyzer, at once or in order, if it does not read yet."""
+    for how, end in SIGNALLED_HOW.items():
+        out = scratch()
+        run = start_frail(out, until, end)
+        if until == "it reads":
+            in_order(run, out, f"{how} before {until}", INTERRUPTED)
+            continue
+        stdout, stderr = ended(run, f"{how} before {until}")
+        check(run.returncode == INTERRUPTED, f"{how} before {until}: exit code", (run.returncode, stderr))
+        check("interrupted before the run began" in stderr, f"{how} before {until}: reported", stderr)
 
 
 def analyzer_killed(until):
