@@ -706,6 +706,7 @@ share_replies(struct flow_tracing *t, uint64_t now_ps)
 		thread = &t->processes[of.process].threads[of.thread];
 		partition->ops->share(partition->ctx,
 				      &(struct partition_request){ .node = thread->node,
+								   .program = PARTITION_TRACER,
 								   .time_ps = now_ps,
 								   .bytes = t->replies + at,
 								   .size = sizeof(of) + thread->reply_bytes });

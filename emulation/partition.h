@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 
+#include "common/wire/partition.h"
 #include "dpswitch/fabric/fabric.h"
 #include "emulation/hosts.h"
 
@@ -19,8 +20,9 @@ struct emulation;
  */
 struct partition_request {
 	uint32_t node, rest_bytes; /* that have not arrived: 0 */
-	uint64_t time_ps;          /* it arrives */
-	void *bytes;               /* [size] aligned as malloc() does */
+	enum partition_program program;
+	uint64_t time_ps; /* it arrives */
+	void *bytes;      /* [size] aligned as malloc() does */
 	size_t size;
 };
 
@@ -65,6 +67,11 @@ struct partition_ops {
 	 */
 	void (*share)(void *ctx, const struct partition_request *request);
 	const struct partition_request *(*shared)(void *ctx, uint32_t *count);
+	/*
+	 * Where they do not: the next request for a program that others have sent. Does not wait.
+	 * @param request  set; its bytes are the caller's to free. @return whether there is one
+	 */
+	bool (*arrived)(void *ctx, enum partition_program program, struct partition_request *request);
 	bool (*over)(void *ctx, enum rec_end_reason *reason, uint32_t *node);
 	/*
 	 * Records are about to be collected. @return the time before which all records of all partitions have arrived

@@ -84,7 +84,7 @@ share_ask(const struct emulation *emulation, const struct plugin_ask *ask)
 {
 	const struct partition *partition = emulation->partition;
 	struct plugin_ask copy = *ask;
-	struct partition_request request = { .bytes = &copy, .size = sizeof(copy) };
+	struct partition_request request = { .program = PARTITION_PLUGINS, .bytes = &copy, .size = sizeof(copy) };
 
 	while (partition->remote[request.node])
 		request.node++;
@@ -104,7 +104,10 @@ take_shared(const struct partition *partition, void *bytes, size_t size)
 	return true;
 }
 
-/* Of process 0. @return as the process of the node does; -ENODEV: it was lost */
+/*
+ * Of process 0. @return as the process of the node does; -ENODEV: it was lost. Where processes do not open the same
+ * windows, the reply is not waited for
+ */
 static int
 ask_there(const struct emulation *emulation, const struct plugin_ask *ask)
 {
@@ -113,6 +116,8 @@ ask_there(const struct emulation *emulation, const struct plugin_ask *ask)
 	uint32_t count;
 
 	share_ask(emulation, ask);
+	if (!partition->windows)
+		return 0;
 	partition->ops->shared(partition->ctx, &count); /* all others have it */
 	return take_shared(partition, &reply, sizeof(reply)) ? reply : -ENODEV;
 }
@@ -133,7 +138,8 @@ is_for_here(const struct emulation *emulation, const struct plugin_ask *ask)
 
 	return ask->node < topo->nnodes && !emulation->partition->remote[ask->node] &&
 	       (ask->of != ASK_PORT || ask->what < topo->nodes[ask->node].nports) &&
-	       (ask->of != ASK_FLOW || ask->what < emulation->scenario->plan->flows.count) &&
+	       (ask->of != ASK_FLOW ||
+		(ask->what < emulation->scenario->plan->flows.count && emulation->scenario->hosts[ask->node] == NULL)) &&
 	       (ask->of != ASK_PROBE || (ask->what < topo->nnodes && probing_agent(emulation, ask->node) != NULL)) &&
 	       (topo->nodes[ask->node].kind == TOPO_SWITCH) == (ask->of == ASK_PORT);
 }
@@ -151,11 +157,30 @@ serve_asks(const struct emulation *emulation)
 		if (is_for_here(emulation, &ask)) {
 			int32_t reply = ask_here(emulation, &ask);
 
-			partition->ops->share(
-				partition->ctx,
-				&(struct partition_request){ .node = ask.node, .bytes = &reply, .size = sizeof(reply) });
+			partition->ops->share(partition->ctx, &(struct partition_request){ .node = ask.node,
+											   .program = PARTITION_PLUGINS,
+											   .bytes = &reply,
+											   .size = sizeof(reply) });
 		}
 		partition->ops->shared(partition->ctx, &count);
+	}
+}
+
+/* Where they do not open the same windows: those that have arrived. */
+static void
+take_asks(const struct emulation *emulation)
+{
+	const struct partition *partition = emulation->partition;
+	struct partition_request request;
+	struct plugin_ask ask;
+
+	while (partition->ops->arrived(partition->ctx, PARTITION_PLUGINS, &request)) {
+		if (request.size == sizeof(ask)) {
+			memcpy(&ask, request.bytes, sizeof(ask));
+			if (is_for_here(emulation, &ask))
+				ask_here(emulation, &ask);
+		}
+		free(request.bytes);
 	}
 }
 
@@ -422,6 +447,24 @@ turn(struct plugins *o, uint64_t now_ps, bool last)
 	}
 }
 
+/* The stream has all records by then, of all processes; of kernel hosts, those of their last poll. */
+static void
+catch_up(struct emulation *emulation, uint64_t now_ps)
+{
+	const struct partition *partition = emulation->partition;
+
+	/* Those that do not open the same windows send their records by themselves. */
+	if (partition == NULL || partition->windows) {
+		emulation_take_reports(emulation);
+		if (partition != NULL)
+			partition->ops->collect(partition->ctx, now_ps);
+		exporter_collect(emulation->exporter, emulation->records, emulation->scenario->topo->nnodes);
+		exporter_advance(emulation->exporter,
+				 emulation->scenario->nexternal != 0 ? emulation->collected_ps : now_ps);
+	}
+	exporter_flush(emulation->exporter);
+}
+
 /* The turn that is due, if one is. */
 static void
 change(void *state, uint64_t now_ps)
@@ -432,17 +475,13 @@ change(void *state, uint64_t now_ps)
 
 	if (now_ps < o->next_ps)
 		return;
-	emulation_take_reports(emulation);
-	if (partition != NULL)
-		partition->ops->collect(partition->ctx, now_ps);
-	exporter_collect(emulation->exporter, emulation->records, emulation->scenario->topo->nnodes);
-	/* Kernel hosts may still report events since their last poll. */
-	exporter_advance(emulation->exporter, emulation->scenario->nexternal != 0 ? emulation->collected_ps : now_ps);
-	exporter_flush(emulation->exporter);
+	catch_up(emulation, now_ps);
 	turn(o, now_ps, false);
-	if (partition != NULL && partition->which == 0)
+	if (partition != NULL && !partition->windows)
+		take_asks(emulation);
+	if (partition != NULL && partition->windows && partition->which == 0)
 		share_ask(emulation, &(struct plugin_ask){ .of = ASK_END });
-	if (partition != NULL)
+	if (partition != NULL && partition->windows)
 		serve_asks(emulation);
 	o->next_ps = (now_ps / o->epoch_ps + 1) * o->epoch_ps;
 }

@@ -30,12 +30,20 @@ probing_of(const struct emulation *emulation)
 	return emulation_service(emulation, &service_pingmesh);
 }
 
-struct controller *
-probing_controller(const struct emulation *emulation)
+struct controller_reply
+probing_answer(struct emulation *emulation, uint32_t node, const void *request, size_t size, uint64_t now_ps)
 {
 	const struct probing *probing = probing_of(emulation);
+	const struct partition *partition = emulation->partition;
 
-	return probing != NULL ? probing->controller : NULL;
+	if (probing == NULL)
+		return (struct controller_reply){ 0 };
+	if (partition != NULL)
+		partition->ops->share(partition->ctx, &(struct partition_request){ .node = node,
+										   .time_ps = now_ps,
+										   .bytes = (void *)(uintptr_t)request,
+										   .size = size });
+	return controller_handle(probing->controller, request, size, now_ps);
 }
 
 struct probe_agent *
@@ -199,25 +207,43 @@ share_requests(struct probing *probing, const struct probe_request *ours, const 
 		theirs[shared[i].node] = &shared[i];
 }
 
+/* Requests of kernel hosts of other partitions, which answer them: the controller here learns what they register. */
+static void
+note_requests(const struct probing *probing)
+{
+	const struct partition *partition = probing->emulation->partition;
+	struct partition_request request;
+
+	while (partition->ops->arrived(partition->ctx, PARTITION_PINGMESH, &request)) {
+		controller_handle(probing->controller, request.bytes, request.size, request.time_ps);
+		free(request.bytes);
+	}
+}
+
 /*
  * Answers the requests of agents. Agents that send requests in one window send them within less than the delay of the
  * management network of each other, so that the order of their hosts suffices. Agents of kernel hosts send theirs
  * over their management channels. Each partition has the controller, and hears the requests of all hosts: so all know the
- * same.
+ * same, where kernel hosts are some time later.
  */
 static void
 collect(void *state, uint64_t now_ps)
 {
 	struct probing *probing = state;
 	const struct topo *topo = probing->emulation->scenario->topo;
+	const struct partition *partition = probing->emulation->partition;
 
 	(void)now_ps;
+	if (partition != NULL && !partition->windows) {
+		note_requests(probing);
+		return;
+	}
 	memset(probing->asked, 0, topo->nhosts * sizeof(*probing->asked));
 	memset(probing->shared, 0, topo->nnodes * sizeof(*probing->shared));
 	for (uint32_t h = 0; h < topo->nhosts; h++)
 		if (probing->agents[topo->hosts[h]] != NULL)
 			probe_agent_asks(probing->agents[topo->hosts[h]], &probing->asked[h]);
-	if (probing->emulation->partition != NULL)
+	if (partition != NULL)
 		share_requests(probing, probing->asked, probing->shared);
 	for (uint32_t h = 0; h < topo->nhosts; h++) {
 		const struct probe_request *ours = &probing->asked[h];

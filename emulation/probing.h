@@ -3,8 +3,8 @@
 #pragma once
 
 #include "emulation/service.h"
+#include "operator/controller/controller.h"
 
-struct controller;
 struct preflight;
 struct probe_agent;
 
@@ -18,8 +18,13 @@ extern const struct run_service service_pingmesh;
 int probing_start_agent(struct emulation *emulation, uint32_t node, struct probe_agent **agent, struct err *err);
 /* NULL: R-Pingmesh is off, or the node is no embedded host. */
 struct probe_agent *probing_agent(const struct emulation *emulation, uint32_t node);
-/* NULL: R-Pingmesh is off. */
-struct controller *probing_controller(const struct emulation *emulation);
+/*
+ * A request of the agent of a kernel host here, which arrived over its management channel.
+ * @param request  [size] aligned to 8 bytes
+ * @return the controller's reply, valid until the next request; size 0: R-Pingmesh is off
+ */
+struct controller_reply probing_answer(struct emulation *emulation, uint32_t node, const void *request, size_t size,
+				       uint64_t now_ps);
 
 /* A check of preflight: probes that take much of a link. */
 int probing_preflight(struct preflight *c);

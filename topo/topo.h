@@ -68,6 +68,13 @@ topo_port_of(const struct topo *topo, uint32_t node, uint16_t index)
 	return &topo->ports[topo->nodes[node].first_port + index];
 }
 
+/* @return whether the node is a switch, and has that port; any values are allowed */
+static inline bool
+topo_is_switch_port(const struct topo *topo, uint32_t node, uint32_t index)
+{
+	return node < topo->nnodes && topo->nodes[node].kind == TOPO_SWITCH && index < topo->nodes[node].nports;
+}
+
 /*
  * A number that no other port of a network has, which does not depend on how many ports nodes have: the stream of a
  * port's chance.

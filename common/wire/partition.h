@@ -60,7 +60,7 @@
 	ROW(PARTITION_HELD, 20, "HELD", 8, 8)                                                                              \
 	ROW(PARTITION_STATE, 21, "STATE", 32, PARTITION_MAX_BODY)                                                          \
 	ROW(PARTITION_ALIVE, 22, "ALIVE", 0, 0)                                                                            \
-	ROW(PARTITION_SHARED, 23, "SHARED", 16, PARTITION_MAX_BODY)                                                        \
+	ROW(PARTITION_SHARED, 23, "SHARED", 24, PARTITION_MAX_BODY)                                                        \
 	ROW(PARTITION_SHARED_END, 24, "SHARED_END", 0, 0)                                                                  \
 	ROW(PARTITION_MADE, 25, "MADE", 8, PARTITION_MAX_BODY)
 
@@ -136,7 +136,11 @@ struct partition_frame {
 	uint8_t opcode, syndrome, type, prio;
 	uint8_t flags, ttl;
 	uint8_t has_contents;
-	uint8_t has_bytes; /* only the frame's bytes from its kernel host follow: they hold the flow and the rest */
+	/*
+	 * only the frame's bytes from its kernel host follow: they hold the flow and the rest; or, behind a control packet
+	 * about a flow of such hosts that is not planned, struct partition_tuple
+	 */
+	uint8_t has_bytes;
 	uint8_t reserved[4];
 };
 
@@ -165,6 +169,16 @@ struct partition_contents {
 };
 
 WIRE_SIZE(partition_contents, 16)
+
+/* What a flow is known by everywhere: forward, whichever way the packet goes. */
+struct partition_tuple {
+	uint32_t src_ip, dst_ip;
+	uint16_t sport, dport;
+	uint8_t protocol; /* IPv4's number */
+	uint8_t reserved[3];
+};
+
+WIRE_SIZE(partition_tuple, 16)
 
 struct partition_pause {
 	uint64_t time_ps; /* it is there */
@@ -236,11 +250,22 @@ struct partition_shared {
 	uint32_t node;
 	uint32_t rest_bytes; /* of the request, in later messages */
 	uint64_t time_ps;    /* it arrives at the program */
+	uint32_t program;    /* enum partition_program */
+	uint32_t reserved;
 };
 
 WIRE_AT(partition_shared, 4, rest_bytes)
 WIRE_AT(partition_shared, 8, time_ps)
-WIRE_SIZE(partition_shared, 16)
+WIRE_AT(partition_shared, 16, program)
+WIRE_SIZE(partition_shared, 24)
+
+/* The program that every partition runs, for which a request is. */
+enum partition_program {
+	PARTITION_PINGMESH, /* R-Pingmesh's controller */
+	PARTITION_TRACER,   /* FlowTracer */
+	PARTITION_PLUGINS,  /* plugin diagnosers: of partition 0 to nodes, and their replies */
+	PARTITION_PROGRAMS
+};
 
 /* Whole records follow (common/wire/record.h). */
 struct partition_records {

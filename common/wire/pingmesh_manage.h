@@ -97,7 +97,7 @@ WIRE_SIZE(pingmesh_list, 8)
 /* ENTRIES, with count struct pingmesh_entry behind it: the probing orders for agents (R-Pingmesh 5). */
 struct pingmesh_entries {
 	uint32_t count;
-	uint32_t reserved;
+	uint32_t left_out;    /* entries of RNICs that are not registered: to be asked for again soon */
 	uint64_t service_ps;  /* between probes of an RNIC's service tracing */
 	uint64_t timeout_ps;  /* of a probe */
 	uint64_t upload_ps;   /* between uploads */
@@ -105,7 +105,7 @@ struct pingmesh_entries {
 };
 
 WIRE_AT(pingmesh_entries, 0, count)
-WIRE_AT(pingmesh_entries, 4, reserved)
+WIRE_AT(pingmesh_entries, 4, left_out)
 WIRE_AT(pingmesh_entries, 8, service_ps)
 WIRE_AT(pingmesh_entries, 16, timeout_ps)
 WIRE_AT(pingmesh_entries, 24, upload_ps)

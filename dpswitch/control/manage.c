@@ -519,7 +519,8 @@ pingmesh(const struct received *received, union body *body)
 		return;
 	}
 	memcpy(request, received->message->body, received->message->size);
-	reply = received->sink->pingmesh(received->sink->ctx, request, received->message->size, run_ps(received->manage));
+	reply = received->sink->pingmesh(received->sink->ctx, received->channel->node, request, received->message->size,
+					 run_ps(received->manage));
 	if (reply.size > MANAGE_MAX_BODY)
 		manage_lose(received->manage, received->channel,
 			    "what R-Pingmesh's controller replies to it is longer than a management message: probe fewer "

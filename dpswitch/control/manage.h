@@ -63,7 +63,7 @@ struct manage_sink {
 	bool (*step)(void *ctx, uint32_t node, const struct manage_step *step);
 	bool (*iteration)(void *ctx, uint32_t node, const struct manage_iteration *iteration);
 	bool (*qp)(void *ctx, uint32_t node, const struct manage_qp *qp);
-	struct manage_reply (*pingmesh)(void *ctx, const void *request, size_t size, uint64_t now_ps);
+	struct manage_reply (*pingmesh)(void *ctx, uint32_t node, const void *request, size_t size, uint64_t now_ps);
 };
 
 struct manage_config {

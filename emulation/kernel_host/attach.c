@@ -15,7 +15,6 @@
 #include "dpswitch/lcore/launch.h"
 #include "emulation/hosts.h"
 #include "emulation/probing.h"
-#include "operator/controller/controller.h"
 #include "rxe-hosts/steps/engine.h"
 #include "scenario/scenario.h"
 
@@ -99,15 +98,14 @@ put_qp(void *ctx, uint32_t node, const struct manage_qp *qp)
 }
 
 static struct manage_reply
-pingmesh(void *ctx, const void *request, size_t size, uint64_t now_ps)
+pingmesh(void *ctx, uint32_t node, const void *request, size_t size, uint64_t now_ps)
 {
 	const struct attach *attach = ctx;
-	struct controller *controller = attach->emulation != NULL ? probing_controller(attach->emulation) : NULL;
 	struct controller_reply reply;
 
-	if (controller == NULL)
+	if (attach->emulation == NULL)
 		return (struct manage_reply){ 0 };
-	reply = controller_handle(controller, request, size, now_ps);
+	reply = probing_answer(attach->emulation, node, request, size, now_ps);
 	return (struct manage_reply){ reply.bytes, reply.size };
 }
 

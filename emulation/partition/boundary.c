@@ -386,12 +386,13 @@ put_contents(struct boundary *boundary, const struct pkt *p, struct partition_fr
 		frame->has_contents = size != 0;
 	} else if (boundary->scenario->nexternal != 0) {
 		const struct host_driver *kernel_driver = &boundary->emulation->drivers.rows[1];
+		bool known = !(p->flags & PKT_BYTES) && p->flow < boundary->scenario->plan->flows.count;
 
-		if (p->flags & PKT_BYTES)
+		if (!known)
 			size = kernel_driver->ops->bytes(kernel_driver->ctx, p, more, cap);
 		frame->has_bytes = size != 0;
 		body_release(bodies_of(boundary), p);
-		if (size == 0 && ((p->flags & PKT_BYTES) || p->flow >= boundary->scenario->plan->flows.count))
+		if (size == 0 && !known)
 			return -ENOBUFS;
 	} else if (boundary->scenario->roce.real_payload) {
 		size = contents_of(boundary, p, more);
@@ -597,21 +598,21 @@ invalid_field(const struct boundary *boundary, const struct partition_frame *f)
 {
 	const struct scenario *sc = boundary->scenario;
 
-	if (f->flow >= sc->plan->flows.count)
-		return "flow";
 	if (f->type >= PKT_TYPES || f->type == PKT_UNKNOWN)
 		return "type";
 	if ((f->type == PKT_UD || f->type == PKT_EXPIRED) && !sc->pingmesh.enabled)
 		return "type";
-	if ((f->flags & PKT_BYTES) || ((f->flags & PKT_INT) && sc->roce.cc.rates == NULL))
+	if ((f->flags & PKT_BYTES) || ((f->flags & PKT_INT) && (sc->roce.cc.rates == NULL || f->has_bytes)))
 		return "flags";
 	if (f->prio >= SWITCH_CLASSES)
 		return "prio";
 	if (f->wire_bytes < sc->min_frame_bytes || f->wire_bytes > sc->largest_frame_bytes)
 		return "wire_bytes";
-	if (f->payload_bytes > sc->roce.mtu_bytes || f->payload_bytes > f->wire_bytes)
+	if (f->payload_bytes > sc->roce.mtu_bytes || (f->payload_bytes > f->wire_bytes && f->type != PKT_EXPIRED))
 		return "payload_bytes";
-	if (f->type == PKT_POLL && f->arg > POLL_FLAGS)
+	if ((f->type == PKT_POLL && f->arg > POLL_FLAGS) ||
+	    (f->type == PKT_EXPIRED &&
+	     !topo_is_switch_port(sc->topo, f->arg >> EXPIRED_NODE_SHIFT, f->arg & EXPIRED_PORT_MASK)))
 		return "arg";
 	return f->ttl == 0 || f->ttl > PKT_TTL_INIT ? "ttl" : NULL;
 }
@@ -676,7 +677,7 @@ keep_frame(struct boundary *boundary, struct boundary_crossing *crossing, const 
 	return 0;
 }
 
-/* A packet from a kernel host, checked by its own bytes. @return 0; 1: it ends here; -EPROTO with err set */
+/* A packet of kernel hosts, checked by its bytes, or a flow's tuple. @return 0; 1: it ends here; -EPROTO with err set */
 static int
 adopt(struct boundary *boundary, struct pkt *p, const struct partition_frame *f, const uint8_t *bytes, size_t size,
       struct err *err)
@@ -684,8 +685,12 @@ adopt(struct boundary *boundary, struct pkt *p, const struct partition_frame *f,
 	const struct scenario *sc = boundary->scenario;
 	const struct host_driver *kernel_driver = &boundary->emulation->drivers.rows[1];
 	struct err why = { 0 };
+	bool control = f->type == PKT_POLL || f->type == PKT_NOTIFY || f->type == PKT_EXPIRED;
+	const char *flaw = control ? invalid_field(boundary, f) : NULL;
 	int ret;
 
+	if (flaw != NULL)
+		return err_set(err, -EPROTO, "FRAME: %s cannot be", flaw);
 	if (sc->nexternal == 0 || f->has_contents || f->wire_bytes < sc->min_frame_bytes || f->ttl == 0)
 		return err_set(err, -EPROTO, "FRAME: with bytes, ttl = %u, %u B on the wire cannot be", f->ttl,
 			       f->wire_bytes);
@@ -709,7 +714,7 @@ static int
 take_over(struct boundary *boundary, struct boundary_frame *frame, const struct partition_frame *f, const uint8_t *more,
 	  size_t size, struct err *err)
 {
-	const char *flaw = invalid_field(boundary, f);
+	const char *flaw = f->flow < boundary->scenario->plan->flows.count ? invalid_field(boundary, f) : "flow";
 	int of;
 
 	if (flaw != NULL)

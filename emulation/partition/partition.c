@@ -762,6 +762,7 @@ static const struct partition_ops ops = {
 	.alive = alive,
 	.share = partition_share,
 	.shared = partition_shared,
+	.arrived = partition_arrived,
 	.over = over,
 	.collect = partition_collect,
 	.finish = partition_finish,
@@ -786,10 +787,6 @@ check_scenario(const struct scenario *sc, bool processes, struct err *err)
 	if (processes && sc->timing.clock == CLOCK_REAL)
 		return cfg_fail(&sc->timing.where, "clock", err,
 				"processes of an MPI job run in virtual time: in real time use --partitions");
-	if (sc->pingmesh.enabled && sc->nexternal != 0)
-		return cfg_fail(&sc->pingmesh.where, NULL, err,
-				"agents of kernel hosts ask a controller in their own program: "
-				"run it without --partitions, or leave pingmesh out");
 	if (sc->nexternal != 0 && sc->nexternal != sc->topo->nhosts)
 		return cfg_fail(&sc->host_configs[0].where, "kind", err,
 				"embedded hosts beside kernel hosts need an undivided fabric, because the bytes of their "

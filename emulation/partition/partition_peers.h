@@ -120,6 +120,7 @@ void partition_exchange_states(struct partitions *partitions, uint64_t now_ps);
 /* Of struct partition_ops. */
 void partition_share(void *ctx, const struct partition_request *request);
 const struct partition_request *partition_shared(void *ctx, uint32_t *count);
+bool partition_arrived(void *ctx, enum partition_program program, struct partition_request *request);
 void partition_drop_requests(struct partitions *partitions);
 /* Nodes of others are as the others reported. */
 void partition_show_states(struct partitions *partitions);

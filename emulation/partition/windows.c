@@ -26,6 +26,8 @@
 /* A peer on this machine is frozen that has been idle for this long and has sent nothing; of another, only that. */
 #define FROZEN_NS 5000000000ULL
 #define FROZEN_FAR_NS 30000000000ULL
+/* Requests that no program has taken yet, where none waits for them: a partition that sends more is broken. */
+#define REQUESTS_WAITING 65536u
 
 static bool
 has_reached(const struct partitions *partitions, uint32_t p)
@@ -390,7 +392,8 @@ partition_share(void *ctx, const struct partition_request *request)
 		size_t size = min_u64(left, PARTITION_MAX_BODY - sizeof(struct partition_shared));
 		const struct partition_shared head = { .node = request->node,
 						       .rest_bytes = (uint32_t)(left - size),
-						       .time_ps = request->time_ps };
+						       .time_ps = request->time_ps,
+						       .program = request->program };
 
 		put_to_all(ctx, PARTITION_SHARED, &head, sizeof(head), bytes, size);
 		bytes += size;
@@ -421,6 +424,22 @@ partition_shared(void *ctx, uint32_t *count)
 	return partitions->requests;
 }
 
+bool
+partition_arrived(void *ctx, enum partition_program program, struct partition_request *request)
+{
+	struct partitions *partitions = ctx;
+	struct partition_request *requests = partitions->requests;
+
+	for (uint32_t i = 0; i < partitions->nrequests; i++) {
+		if (requests[i].program != program || requests[i].rest_bytes != 0)
+			continue;
+		*request = requests[i];
+		memmove(&requests[i], &requests[i + 1], (--partitions->nrequests - i) * sizeof(*requests));
+		return true;
+	}
+	return false;
+}
+
 /* The request of a node whose rest has not arrived. @return the last of all; NULL: there is none */
 static struct partition_request *
 unfinished(const struct partitions *partitions, uint32_t node)
@@ -442,6 +461,10 @@ partition_recv_shared(struct partitions *partitions, uint32_t from, const struct
 	memcpy(&head, message->body, sizeof(head));
 	if (partition_owns(partitions, from, head.node, err) < 0)
 		return -EPROTO;
+	if (head.program >= PARTITION_PROGRAMS)
+		return err_set(err, -EPROTO, "SHARED: program = %u is none", head.program);
+	if (partitions->nrequests >= REQUESTS_WAITING && !partitions->partition.windows)
+		return err_set(err, -EPROTO, "SHARED: %u requests wait", partitions->nrequests);
 	request = unfinished(partitions, head.node);
 	if (request != NULL && (uint64_t)request->rest_bytes != (uint64_t)head.rest_bytes + size)
 		return err_set(err, -EPROTO, "SHARED: %zu B, and %u B later, where %u B are missing", size, head.rest_bytes,
@@ -450,7 +473,8 @@ partition_recv_shared(struct partitions *partitions, uint32_t from, const struct
 		partitions->requests = grow(partitions->requests, &partitions->requests_cap, partitions->nrequests + 1u,
 					    sizeof(*partitions->requests), "requests of other partitions");
 		request = &partitions->requests[partitions->nrequests++];
-		*request = (struct partition_request){ .node = head.node, .time_ps = head.time_ps };
+		*request =
+			(struct partition_request){ .node = head.node, .time_ps = head.time_ps, .program = head.program };
 	}
 	bytes = realloc(request->bytes, request->size + size + 1);
 	if (bytes == NULL)

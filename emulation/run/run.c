@@ -841,12 +841,6 @@ prepare(struct running *r, const struct prediction *prediction, struct err *err)
 	int ret = EXIT_DONE;
 
 	if (r->options->partitions.count != 0) {
-		if (r->options->ndiagnosers != 0 && r->scenario->nexternal != 0) {
-			err_set(err, -EINVAL,
-				"--diagnoser cannot be used with --partitions of kernel hosts: a plugin diagnoser's "
-				"requests do not cross those");
-			return EXIT_USAGE;
-		}
 		r->partitions = partition_create(r->scenario, &r->options->partitions, err);
 		if (r->partitions == NULL)
 			return EXIT_USAGE;

@@ -113,7 +113,7 @@ do_register(struct request *r)
 
 /* Leaves out RNICs that are not registered yet: there is no QP to probe. @return 0; -EIO or -E2BIG with err */
 static int
-append_rnic(struct request *r, uint32_t index, uint32_t *count)
+append_rnic(struct request *r, uint32_t index, struct pingmesh_entries *head)
 {
 	struct controller *c = r->controller;
 	uint32_t entries = pinglist_count(&c->lists, index);
@@ -130,8 +130,10 @@ append_rnic(struct request *r, uint32_t index, uint32_t *count)
 			continue;
 		if (registry_find(c->registry, c->map.rnics[entry.target].ip, &target, r->err) != 0)
 			return -EIO;
-		if (target.qpn == 0)
+		if (target.qpn == 0) {
+			head->left_out++;
 			continue;
+		}
 		if (r->used + sizeof(out) > PINGMESH_MAX_REPLY)
 			return err_set(r->err, -E2BIG, "the pinglists of %s have more than %zu entries",
 				       node_name(c, c->map.rnics[index].host), PINGMESH_MAX_REPLY / sizeof(out));
@@ -139,7 +141,7 @@ append_rnic(struct request *r, uint32_t index, uint32_t *count)
 		out.ip = target.ip;
 		out.qpn = target.qpn;
 		append(r, &out, sizeof(out));
-		(*count)++;
+		head->count++;
 	}
 	return 0;
 }
@@ -159,7 +161,7 @@ do_pinglists(struct request *r)
 	append(r, &entries, sizeof(entries));
 	for (uint16_t nic = 0; nic < c->topo->nodes[head->host].nports; nic++) {
 		uint32_t index = rnic_map_find(&c->map, topo_nic_ip(head->host, nic));
-		int rc = index != TOPO_NONE ? append_rnic(r, index, &entries.count) : 0;
+		int rc = index != TOPO_NONE ? append_rnic(r, index, &entries) : 0;
 
 		if (rc != 0)
 			return rc;

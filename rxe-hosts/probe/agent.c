@@ -10,6 +10,7 @@
 #include "common/wire/pingmesh_manage.h"
 #include "rxe-hosts/probe/prober.h"
 
+#define AGAIN_PS PS_PER_S             /* after a refusal, or a reply that lacks RNICs */
 #define PROBE_REPLY_PS (5 * PS_PER_S) /* until a request to a silent controller is repeated, in real time */
 
 /* A flow to probe by, with its key in pinglists. */
@@ -648,7 +649,7 @@ listed(struct probe_agent *agent, const uint8_t *body, size_t size, uint64_t now
 	}
 	if (agent->next_upload_ps == TIME_NEVER)
 		agent->next_upload_ps = now_ps + 1 + prng_below(&agent->prober.prng, agent->prober.upload_ps);
-	agent->next_pull_ps = now_ps + agent->prober.pinglist_ps;
+	agent->next_pull_ps = now_ps + (head.left_out == 0 ? head.pinglist_ps : min_u64(head.pinglist_ps, AGAIN_PS));
 }
 
 /* Takes the resolved targets, in the order of requests. A list may have changed meanwhile: targets are found by address. */
@@ -658,7 +659,6 @@ resolved(struct probe_agent *agent, const uint8_t *body, size_t size, uint64_t n
 	struct pingmesh_list head;
 	struct pingmesh_rnic rnic;
 
-	(void)now_ps;
 	if (size < sizeof(head))
 		return;
 	memcpy(&head, body, sizeof(head));
@@ -668,6 +668,8 @@ resolved(struct probe_agent *agent, const uint8_t *body, size_t size, uint64_t n
 	}
 	for (uint32_t k = 0; k < head.count; k++) {
 		memcpy(&rnic, body + sizeof(head) + k * sizeof(rnic), sizeof(rnic));
+		if (rnic.qpn == 0)
+			agent->next_pull_ps = earlier(agent->next_pull_ps, now_ps + AGAIN_PS);
 		for (uint32_t n = 0; n < agent->prober.nnics; n++) {
 			struct probe_list *list = &agent->prober.nics[n].lists[REC_PROBE_SERVICE];
 
@@ -705,9 +707,9 @@ probe_take_reply(struct probe_agent *agent, uint64_t now_ps)
 			replies[i].take(agent, agent->reply + sizeof(hdr), hdr.size, now_ps);
 			is_taken = true;
 		}
-	if (!is_taken) { /* refused, or no controller: again in a while */
+	if (!is_taken) { /* refused, or no controller */
 		agent->prober.counts.refused++;
-		agent->next_pull_ps = now_ps + PS_PER_S;
+		agent->next_pull_ps = now_ps + AGAIN_PS;
 		agent->wants |= asked == PROBE_WANTS_REGISTRATION ? asked : 0;
 	}
 }

@@ -18,16 +18,21 @@ pinglists_hold_those_registered(void **state)
 	struct rig *rig = *state;
 	const struct pingmesh_entries *entries;
 	const struct pingmesh_entry *entry;
-	uint32_t mesh = 0, inter = 0;
+	uint32_t mesh = 0, inter = 0, all;
 	struct message m;
 
 	entries = ask(rig, &m, make_pinglists(rig, &m, 0), PINGMESH_ENTRIES);
 	assert_int_equal(entries->count, 0);
+	all = entries->left_out;
+	assert_true(all > 1);
 	ask(rig, &m, make_register(rig, &m, 1, 5), PINGMESH_REGISTERED);
 	entries = ask(rig, &m, make_pinglists(rig, &m, 0), PINGMESH_ENTRIES);
 	assert_int_equal(entries->count, 1);
+	assert_int_equal(entries->left_out, all - 1);
 	register_all(rig);
 	entries = ask(rig, &m, make_pinglists(rig, &m, 0), PINGMESH_ENTRIES);
+	assert_int_equal(entries->count, all);
+	assert_int_equal(entries->left_out, 0);
 	entry = (const void *)(entries + 1);
 	assert_int_equal(entries->timeout_ps, 500 * PS_PER_MS);
 	assert_int_equal(entries->service_ps, 10 * PS_PER_MS);

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "common/wire/eth.h"
+#include "common/wire/partition.h"
 #include "tests/integration/kernel_host_pair.h"
 #include "tests/unit/alloc.h"
 #include "tests/unit/unit.h"
@@ -153,6 +154,37 @@ unplanned_flows_take_slots_and_frames_room(void **state)
 	release(a, &held[1]);
 }
 
+/* Control packets have no bytes: the tuple of their flow, planned or not, crosses beside them. */
+static void
+control_packets_keep_their_flow(void **state)
+{
+	struct adopter *a = *state;
+	struct partition_tuple tuple = { .sport = 50000, .dport = ROCEV2_UDP_PORT, .protocol = IPV4_PROTOCOL_UDP };
+	struct pkt p = { .type = PKT_EXPIRED, .flags = PKT_REVERSE, .arg = 3, .prio = 0, .ttl = 60, .wire_bytes = 90 };
+	struct err err = { 0 };
+
+	open_edge(a);
+	tuple.src_ip = a->x.f.flows[PAIR_A].src_ip;
+	tuple.dst_ip = a->x.f.flows[PAIR_A].dst_ip;
+	assert_int_equal(edge_adopt(a->edge, &p, (const uint8_t *)&tuple, sizeof(tuple), &err), 0);
+	assert_int_equal(p.flow, PAIR_FLOWS);
+	assert_int_equal(a->x.f.table.flows[p.flow].sport, 50000);
+	assert_int_equal(p.flags, PKT_REVERSE);
+	assert_int_equal(p.arg, 3);
+	assert_int_equal(p.wire_bytes, 90);
+	assert_int_equal(edge_bytes(a->edge, &p, a->out, sizeof(a->out)), sizeof(tuple));
+	assert_memory_equal(a->out, &tuple, sizeof(tuple));
+	assert_int_equal(edge_bytes(a->edge, &p, a->out, sizeof(tuple) - 1), 0);
+	assert_int_equal(edge_adopt(a->edge, &p, (const uint8_t *)&tuple, sizeof(tuple) - 1, &err), -EPROTO);
+	tuple.sport++;
+	p.time_ps++;
+	assert_int_equal(edge_adopt(a->edge, &p, (const uint8_t *)&tuple, sizeof(tuple), &err), 0); /* the first is idle */
+	tuple.dst_ip = tuple.src_ip;
+	assert_int_equal(edge_adopt(a->edge, &p, (const uint8_t *)&tuple, sizeof(tuple), &err), -EPROTO);
+	p = (struct pkt){ .type = PKT_ACK };
+	assert_int_equal(edge_bytes(a->edge, &p, a->out, sizeof(a->out)), 0);
+}
+
 static void
 refuse(struct adopter *a, size_t size, const char *words)
 {
@@ -264,8 +296,11 @@ UNIT_TEST(kernel_host_adopt)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
 	const struct CMUnitTest tests[] = {
-		TEST(a_frame_keeps_its_bytes_and_what_happened_to_it), TEST(unplanned_flows_take_slots_and_frames_room),
-		TEST(bytes_that_are_no_hosts_frame_are_refused),       TEST(an_edge_without_memory_is_refused),
+		TEST(a_frame_keeps_its_bytes_and_what_happened_to_it),
+		TEST(unplanned_flows_take_slots_and_frames_room),
+		TEST(control_packets_keep_their_flow),
+		TEST(bytes_that_are_no_hosts_frame_are_refused),
+		TEST(an_edge_without_memory_is_refused),
 		TEST(hosts_that_cannot_be_made_are_refused),
 	};
 

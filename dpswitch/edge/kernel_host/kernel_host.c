@@ -13,6 +13,7 @@
 #include "common/minmax.h"
 #include "common/tag.h"
 #include "common/units.h"
+#include "common/wire/partition.h"
 #include "common/wire/record_rows.h"
 #include "dpswitch/edge/frame/frame.h"
 #include "dpswitch/edge/kernel_host/state.h"
@@ -670,19 +671,46 @@ edge_settle(struct edge *edge)
 }
 
 /*
- * Frames that cross from one partition of a fabric to another: their bytes travel with them, and are judged again on
- * arrival.
+ * Packets that cross from one partition of a fabric to another: frames with their bytes, which are judged again on
+ * arrival, and control packets with the tuple of their flow.
  */
 
 /* Changes of a descriptor since the frame arrived. */
 #define IN_FLIGHT (PKT_CE | PKT_CORRUPT)
 
+static bool
+is_control(const struct pkt *p)
+{
+	return p->type == PKT_POLL || p->type == PKT_NOTIFY || p->type == PKT_EXPIRED;
+}
+
+static size_t
+tuple_bytes(const struct flow *flow, uint8_t *bytes, size_t cap_bytes)
+{
+	const struct partition_tuple tuple = {
+		.src_ip = flow->src_ip,
+		.dst_ip = flow->dst_ip,
+		.sport = flow->sport,
+		.dport = flow->dport,
+		.protocol = flow->protocol == 0 ? IPV4_PROTOCOL_UDP : flow->protocol,
+	};
+
+	if (sizeof(tuple) > cap_bytes)
+		return 0;
+	memcpy(bytes, &tuple, sizeof(tuple));
+	return sizeof(tuple);
+}
+
 size_t
 edge_bytes(const struct edge *edge, const struct pkt *p, uint8_t *bytes, size_t cap_bytes)
 {
-	const struct rte_mbuf *mbuf = body_mbuf(&edge->bodies, p->arg);
-	size_t size_bytes = rte_pktmbuf_data_len(mbuf);
+	const struct rte_mbuf *mbuf;
+	size_t size_bytes;
 
+	if (!(p->flags & PKT_BYTES))
+		return is_control(p) ? tuple_bytes(&edge->config.flows->flows[p->flow], bytes, cap_bytes) : 0;
+	mbuf = body_mbuf(&edge->bodies, p->arg);
+	size_bytes = rte_pktmbuf_data_len(mbuf);
 	if (size_bytes > cap_bytes)
 		return 0;
 	memcpy(bytes, rte_pktmbuf_mtod(mbuf, const uint8_t *), size_bytes);
@@ -714,6 +742,25 @@ keep(struct edge *edge, struct pkt *p, const uint8_t *bytes, size_t size_bytes)
 	return 0;
 }
 
+static int
+adopt_control(struct edge *edge, struct pkt *p, const uint8_t *bytes, size_t size_bytes, struct err *err)
+{
+	struct classified c = { .p = { .type = PKT_UD } };
+	struct partition_tuple tuple;
+
+	if (size_bytes != sizeof(tuple))
+		return err_set(err, -EPROTO, "%zu B that are no tuple of a flow", size_bytes);
+	memcpy(&tuple, bytes, sizeof(tuple));
+	c.tuple = (struct tuple){ tuple.src_ip, tuple.dst_ip, tuple.sport, tuple.dport, tuple.protocol };
+	if (!has_ends(edge, &c.tuple))
+		return err_set(err, -EPROTO, "the tuple of a flow that is not between two hosts");
+	if (!edge_place(edge, &c, true, p->time_ps))
+		return -ENOSPC;
+	p->flow = c.p.flow;
+	lookup_touch(&edge->lookup, p->flow, p->time_ps);
+	return 0;
+}
+
 int
 edge_adopt(struct edge *edge, struct pkt *p, const uint8_t *bytes, size_t size_bytes, struct err *err)
 {
@@ -722,6 +769,8 @@ edge_adopt(struct edge *edge, struct pkt *p, const uint8_t *bytes, size_t size_b
 	struct classified c;
 	enum frame_class class;
 
+	if (is_control(p))
+		return adopt_control(edge, p, bytes, size_bytes, err);
 	if (size_bytes > room_bytes)
 		return err_set(err, -EPROTO, "%zu B of a frame; right would be %u at most", size_bytes, room_bytes);
 	class = classify(bytes, size_bytes, &c);

@@ -61,17 +61,18 @@ struct bodies *edge_bodies(struct edge *edge);
 size_t edge_frame(const struct edge *edge, const struct pkt *p, uint8_t *bytes, size_t cap_bytes);
 
 /*
- * A frame leaves for another partition: its bytes as they arrived, which its descriptor does not change. Between
- * windows.
- * @param p  with PKT_BYTES. @return their number; 0: cap_bytes is too small
+ * A packet leaves for another partition: a frame's bytes as they arrived, which its descriptor does not change; of a
+ * control packet (polling, notification, ICMP) the tuple of its flow, struct partition_tuple. Between windows.
+ * @param p  with PKT_BYTES, or a control packet. @return their number; 0: cap_bytes is too small
  */
 size_t edge_bytes(const struct edge *edge, const struct pkt *p, uint8_t *bytes, size_t cap_bytes);
 /*
  * A frame arrives from another partition: it is judged by its bytes, like one from a kernel host, and gets its flow
  * here. Between windows.
- * @param p  time, TTL, congestion and corruption as changed in flight; the rest is set, with PKT_BYTES
- * @return 0; -EPROTO with err set: no host's frame; -ENOSPC: no slot for an unplanned flow; -ENOBUFS: the limit of
- *         frames is reached
+ * @param p  time, TTL, congestion and corruption as changed in flight; the rest is set, with PKT_BYTES. A control
+ *           packet: all but its flow, which is set
+ * @return 0; -EPROTO with err set: no host's frame, no tuple; -ENOSPC: no slot for an unplanned flow; -ENOBUFS:
+ *         the limit of frames is reached
  */
 int edge_adopt(struct edge *edge, struct pkt *p, const uint8_t *bytes, size_t size_bytes, struct err *err);
 

@@ -4,8 +4,10 @@
 import os
 import signal
 
+import records
 import rxe
-from harness import INTERRUPTED, STALL_LIMIT_S, Run, check
+from harness import INTERRUPTED, SCENARIOS, SOURCE, STALL_LIMIT_S, Run, check, scratch
+from partitions import ASKER
 from pcapng import Capture, icrc_is_right, is_pfc, is_roce
 from rxe import HOSTS, Live, invariants, need_guests, no_drop, of_host, processes, ring, scenario, whole
 from kernel_hosts.rxe_endings_test import begun, killed_guest
@@ -69,6 +71,41 @@ def clocks(run):
     check("their own clocks, which are known to within" in " ".join(run.report.split()), "and so does the report", run.report)
 
 
+def probed():
+    """Agents of R-Pingmesh on kernel hosts of both partitions: each finds the others, and ICMP about their probes comes back."""
+    live = Live(SCENARIOS / "pingmesh-rxe.cfg", "--set", "limits.connect=180s", "--set", "pingmesh.duration=4s", "--set", "limits.virtual_time=600s")
+    live.begun()
+    run = live.end(timeout=2 * STALL_LIMIT_S)
+    check(run.run["end_reason"] == "complete" and run.run["partition"]["frames_ended"] == 0, "R-Pingmesh: complete", run.run["partition"])
+    invariants(run, "R-Pingmesh")
+    found = records.read(run.dir / "records.bin")
+    names = records.node_names(found)
+    check({names[r.node] for r, _ in records.of(found, records.UPLOAD)} == set(HOSTS), "R-Pingmesh: all hosts upload")
+    theirs = set(Run(run.dir / "partitions" / "1").run["partition"]["nodes"])
+    across = {names[r.node] for r, p in records.of(found, records.PROBE)
+              if p.result == 0 and (names[r.node] in theirs) != (names[(p.tuple_dst_ip & 0xffff) - 1] in theirs)}
+    check({host in theirs for host in across} == {True, False}, "R-Pingmesh: probes come back over the boundary, both ways", across)
+    hops = {(names[r.node] in theirs, names[hop.at] in theirs) for r, hop in records.of(found, records.PROBE_HOP)}
+    check((True, False) in hops and (False, True) in hops, "R-Pingmesh: hops beyond the boundary reply to traceroutes", hops)
+
+
+def asked():
+    """A plugin diagnoser in partition 0 asks switches of both, which report."""
+    asker = scratch() / "asker.py"
+    asker.write_text(ASKER % (SOURCE / "scripts/records", ["a", "b"], [], 0))
+    asker.chmod(0o755)
+    live = Live(scenario(ring()), "--diagnoser", asker)
+    live.begun()
+    run = live.end(timeout=STALL_LIMIT_S)
+    whole(run, "a plugin")
+    section = run.verdict["plugins"][0]
+    check(section["polls"] > 20 and not section["refused"] and not section["left_out"], "a plugin: it asks", section)
+    found = records.read(run.dir / "records.bin")
+    names = records.node_names(found)
+    replied = [names[r.node] for r in found if r.event and r.event >> 16 == r.node and names.get(r.node) in ("a", "b")]
+    check(min(replied.count("a"), replied.count("b")) > 10, "a plugin: switches of both partitions report", replied[:20])
+
+
 def gone():
     """A partition dies: hosts of both end with it, and it is named."""
     live = begun()
@@ -98,5 +135,7 @@ if __name__ == "__main__":
     lost()
     loop()
     killed_guest()
+    probed()
+    asked()
     gone()
     early()

@@ -8,7 +8,7 @@ import signal
 import struct
 import time
 
-from harness import (DPSWITCH, ROCELAB, SCENARIOS, SOURCE, Run, check, command, dpswitch, rocelab, scenario_file, scratch, sets, reported,
+from harness import (DPSWITCH, ROCELAB, SOURCE, Run, check, command, dpswitch, rocelab, scenario_file, scratch, sets, reported,
                      within)
 from partitions import ASKER, COUNTERS, FRAME, RECORDS, REPORT, STEP, WINDOW, Between, Live, Machines, Partitions
 
@@ -375,8 +375,8 @@ def refused():
             ('switch "b" is in no partition', ring.replace('[ "b" ]', '[ "h3" ]'), ["--partitions", "2"]),
             ('"a" is named twice', ring.replace('[ "b" ]', '[ "b", "a" ]'), []),
             ("3 partitions of 2 switches", ring.replace("partitions = (", "// partitions = ("), ["--partitions", "3"]),
-            ("agents of kernel hosts ask a controller in their own program",
-             (SCENARIOS / "rxe-ring.cfg").read_text() + "pingmesh = { enabled = true; };", ["--partitions", "2"])):
+            ("embedded hosts beside kernel hosts need an undivided fabric",
+             RING % ("", "real", 1, "60s") + 'hosts = ( { kind = "guest"; names = [ "h0" ]; } );', ["--partitions", "2"])):
         out = scratch() / "out"
         done = command(ROCELAB, "run", scenario_file(text), "--out", out, *args, expect=2)
         check(words.lower() in reported(done) and reported(done).count(words.lower()) == 1, f"refused once: {words}", done.stderr)

@@ -58,7 +58,7 @@ static uint32_t asked;
 
 /* The answer to everything is what was asked, and a word more. */
 static inline struct manage_reply
-ask(void *ctx, const void *request, size_t size, uint64_t now_ps)
+ask(void *ctx, uint32_t node, const void *request, size_t size, uint64_t now_ps)
 {
 	static uint32_t reply[8];
 

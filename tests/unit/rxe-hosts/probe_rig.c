@@ -112,11 +112,14 @@ begin(uint8_t *reply, uint16_t type, size_t body)
 static size_t
 lists(struct probe_rig *probes, uint32_t host, uint8_t *reply)
 {
-	const struct pingmesh_entries head = { .count = host == 0,
-					       .service_ps = PROBE_RIG_INTERVAL_PS / 10,
-					       .timeout_ps = PROBE_RIG_TIMEOUT_PS,
-					       .upload_ps = 5 * PROBE_RIG_INTERVAL_PS,
-					       .pinglist_ps = 100 * PROBE_RIG_INTERVAL_PS };
+	const struct pingmesh_entries head = {
+		.count = host == 0,
+		.left_out = probes->left_out,
+		.service_ps = PROBE_RIG_INTERVAL_PS / 10,
+		.timeout_ps = PROBE_RIG_TIMEOUT_PS,
+		.upload_ps = probes->slow_ps != 0 ? probes->slow_ps : 5 * PROBE_RIG_INTERVAL_PS,
+		.pinglist_ps = probes->slow_ps != 0 ? probes->slow_ps : 100 * PROBE_RIG_INTERVAL_PS
+	};
 	const struct pingmesh_entry entry = { .ip = probes->rig.flows[probes->flow].dst_ip,
 					      .qpn = probes->qpns[1] + (probes->is_stale ? 7 : 0),
 					      .kind = REC_PROBE_TOR_MESH,

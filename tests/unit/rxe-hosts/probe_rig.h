@@ -18,6 +18,8 @@ struct probe_rig {
 	uint32_t qpns[2];
 	bool traces;
 	bool is_stale;     /* pinglists have another QPN */
+	uint64_t slow_ps;  /* not 0: between uploads, and between pinglists */
+	uint32_t left_out; /* of pinglists */
 	uint32_t asked[8]; /* by enum pingmesh_type */
 };
 

@@ -293,6 +293,25 @@ ends_twice(struct rig *rig, uint32_t from, struct pkt *p)
 	return false;
 }
 
+/* Who is missing may register soon: pinglists that lack it are asked for again, long before they are old. */
+static void
+short_pinglists_are_asked_for_again(void **state)
+{
+	for (uint32_t left_out = 0; left_out < 2; left_out++) {
+		uint64_t next_ps;
+
+		probes.left_out = left_out;
+		probes.slow_ps = 300 * PS_PER_S;
+		probe_rig_start(&probes);
+		probe_rig_run(&probes, 3 * PS_PER_MS);
+		next_ps = probe_agent_next_ps(probes.agents[1]);
+		assert_int_equal(next_ps < PS_PER_S + 3 * PS_PER_MS, left_out);
+		assert_true(next_ps > PS_PER_S);
+		teardown(state);
+		setup(state);
+	}
+}
+
 static void
 paths_are_traced_hop_by_hop(void **state)
 {
@@ -394,6 +413,7 @@ UNIT_TEST(probe)
 		T(overload_is_reported_of_the_responder_alone),
 		T(late_acks_are_reported),
 		T(connections_are_traced),
+		T(short_pinglists_are_asked_for_again),
 		T(paths_are_traced_hop_by_hop),
 		T(what_is_no_probe_is_counted),
 		T(law_of_the_cpu),
