@@ -62,7 +62,12 @@ for lock in ("lists/lock", "lock-frontend") if os.geteuid() == 0 else ("lists/lo
     check(run.wait(STALL_LIMIT_S) != 0 and "Unable to locate package" in stderr, f"{lock}: it goes on once that is free", stderr)
 folder = machine()
 file = held(folder / "lists/lock")
-run = setup(folder, ROCELAB_APT_WAIT_S="1")
+apt = shutil.which("apt-get")
+(folder / "bin" / "apt-get").write_text(f"#!/bin/sh\nsleep 3\necho \"$*\" >>{folder}/calls\nexec {apt} \"$@\"\n")  # a slow machine's
+(folder / "bin" / "apt-get").chmod(0o755)
+run = setup(folder, ROCELAB_APT_WAIT_S="2")
 stdout, stderr = run.communicate(timeout=STALL_LIMIT_S)
-check(run.returncode != 0 and "Could not get lock" in stderr and "1 s" in stdout, "it does not wait for ever", stderr)
+check(run.returncode != 0 and "Could not get lock" in stderr and "2 s" in stdout, "it does not wait for ever", stderr)
+calls = [line for line in (folder / "calls").read_text().splitlines() if line.endswith("update")]
+check(len(calls) == 2, "the clock counts its wait", calls)
 file.close()
