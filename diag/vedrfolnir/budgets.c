@@ -22,6 +22,7 @@ struct sharing {
 	double *left_ps;  /* [nsteps] lost, and not explained */
 	/* [nfindings] their Shapley values beside what the job's flows do to each other, and the unexplained */
 	double *apart_ps;
+	bool *own; /* [nfindings] about what the job's flows do to each other, in part at least */
 	struct replay_claim *claims;
 	uint32_t nclaims;
 };
@@ -171,9 +172,12 @@ share_apart(struct sharing *s, uint32_t job, const struct replay_claim *claims, 
 
 	if (apart == NULL)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < count; i++) {
 		if (!is_own(s, &claims[i]))
 			apart[napart++] = claims[i];
+		else if (claims[i].owner != RUN_NONE)
+			s->own[claims[i].owner] = true;
+	}
 	ret = napart != 0 ? replay_share(s->run, job, apart, napart, &together, err) : 0;
 	for (uint32_t i = 0; i < napart && ret == 0; i++)
 		s->apart_ps[apart[i].owner] += apart[i].share_ps;
@@ -244,21 +248,25 @@ least_ps(const struct run *run, const struct run_collective *collective, double 
 /* Facts about the findings of a collective that decide how each of them is judged. */
 struct judged {
 	bool any_alone, host_alone; /* one regains something alone; a host does */
+	bool own;                   /* what the job's flows do to each other has a part of its lost time */
 };
 
 /*
  * What one regains alone. Equal causes side by side hide each other: each has its part of what all of them regain that can
  * be left out. Where none regains anything alone, all of them together do; unless unexplained time regains more than they
- * do together. The same holds for late hosts: a chain may wait for any of them, one step after the other.
+ * do together. But what hides behind the contention of the job's own flows is not one of them: that contention stays. The
+ * same holds for late hosts: a chain may wait for any of them, one step after the other.
  * @param apart_ps  the finding's Shapley value beside what cannot be left out
+ * @param own       it is about what the job's flows do to each other
  */
 static double
-effect_ps(const struct finding *finding, double apart_ps, const struct time_budget *budget, const struct judged *judged)
+effect_ps(const struct finding *finding, double apart_ps, bool own, const struct time_budget *budget,
+	  const struct judged *judged)
 {
 	if (is_host(finding) && !judged->host_alone && budget->hosts_ps >= budget->least_ps)
 		return finding->critical_ps > 0 ? budget->hosts_ps : 0;
 	if (!judged->any_alone)
-		return finding->critical_ps;
+		return own || !judged->own ? finding->critical_ps : fmax(finding->regained_ps, apart_ps);
 	/* What was inferred for want of another cause, behind others, may be their work. */
 	if (is_host(finding) || (finding->type->traits & FINDING_BY_DEFAULT) != 0)
 		return finding->regained_ps;
@@ -267,7 +275,7 @@ effect_ps(const struct finding *finding, double apart_ps, const struct time_budg
 
 /* @param judged  [ncollectives] zeroed */
 static void
-judge(const struct run *run, struct section *section, const double *apart_ps, struct judged *judged)
+judge(const struct run *run, struct section *section, const struct sharing *s, struct judged *judged)
 {
 	struct vedrfolnir *own = section->own;
 	double together_ps;
@@ -289,11 +297,12 @@ judge(const struct run *run, struct section *section, const double *apart_ps, st
 
 		judged[finding->collective].any_alone |= alone;
 		judged[finding->collective].host_alone |= alone && is_host(finding);
+		judged[finding->collective].own |= s->own[i] && finding->critical_ps >= least_ps;
 	}
 	for (uint32_t i = 0; i < section->nfindings; i++) {
 		struct finding *finding = &section->findings[i];
 		const struct time_budget *budget = &own->budgets[finding->collective];
-		double ps = effect_ps(finding, apart_ps[i], budget, &judged[finding->collective]);
+		double ps = effect_ps(finding, s->apart_ps[i], s->own[i], budget, &judged[finding->collective]);
 
 		finding->costless = ps <= 0 || ps < budget->least_ps;
 	}
@@ -308,8 +317,9 @@ budgets_sum_up(const struct run *run, struct section *section, struct err *err)
 	int ret = -ENOMEM;
 
 	s.apart_ps = run_alloc(section->nfindings, sizeof(*s.apart_ps), err);
+	s.own = run_alloc(section->nfindings, sizeof(*s.own), err);
 	own->budgets = run_alloc(run->ncollectives, sizeof(*own->budgets), err);
-	if (own->budgets != NULL && judged != NULL && s.apart_ps != NULL)
+	if (own->budgets != NULL && judged != NULL && s.apart_ps != NULL && s.own != NULL)
 		ret = make_claims(&s, err);
 	if (ret == 0)
 		ret = share(&s, err);
@@ -322,8 +332,9 @@ budgets_sum_up(const struct run *run, struct section *section, struct err *err)
 	if (ret == 0)
 		ret = findings_give_links(run, section->findings, section->nfindings, s.apart_ps, err);
 	if (ret == 0)
-		judge(run, section, s.apart_ps, judged);
+		judge(run, section, &s, judged);
 	free(s.apart_ps);
+	free(s.own);
 	free(judged);
 	return ret;
 }
