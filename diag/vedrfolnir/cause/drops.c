@@ -756,7 +756,10 @@ choose_place(struct passage *p, const struct cause_input *in, uint32_t step)
 		p->node = p->link = nowhere;
 }
 
-/* The epoch of a port's rows that covers the same epochs as another's, of those that have ended. */
+/*
+ * The epoch of a port's rows that covers the same epochs as another's, and is not older: of epochs that were open at the
+ * last report, what the other had sent by then has arrived or is under way.
+ */
 static const struct ev_epoch *
 same_epoch(const struct evidence *ev, uint32_t port, const struct ev_epoch *epoch)
 {
@@ -766,8 +769,7 @@ same_epoch(const struct evidence *ev, uint32_t port, const struct ev_epoch *epoc
 		const struct ev_epoch *other = &ev->epochs[e];
 
 		if (other->epoch_first == epoch->epoch_first && other->epoch_last == epoch->epoch_last &&
-		    other->nrows != 0 && other->to_ps == epoch->to_ps &&
-		    epoch->to_ps >= (epoch->epoch_last + 1ULL) * ev->run.epoch_ps)
+		    other->nrows != 0 && other->to_ps >= epoch->to_ps)
 			return other;
 	}
 	return NULL;
@@ -833,7 +835,7 @@ short_of(const struct evidence *ev, const struct run_step *s, uint32_t in_port, 
 		const struct ev_epoch *epoch = &ev->epochs[e], *other = same_epoch(ev, out_port, epoch);
 		uint64_t bytes;
 
-		if (other == NULL || !metered(ev, in_port, out_port, epoch, &bytes))
+		if (epoch->nrows == 0 || other == NULL || !metered(ev, in_port, out_port, epoch, &bytes))
 			continue;
 		lost -= epoch->epoch_first != next ? last : 0;
 		lost += (double)bytes_for(ev, epoch, other) - (double)bytes;

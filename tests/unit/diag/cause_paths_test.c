@@ -403,13 +403,17 @@ test_sprayed_packets_are_lost_behind_one_link(void **state)
 	}
 }
 
-/* Bytes of a->c in an epoch of 1 ms, which ended: what a port sent, or what R sent to c. */
+/*
+ * Bytes of a->c in an epoch of 1 ms: what a port sent, or what R sent to c.
+ * @param less_ps  by how much the epoch was reported before its end
+ */
 static void
-put_sent(struct records *r, uint32_t node, uint16_t port, uint32_t epoch, uint64_t bytes)
+put_sent(struct records *r, uint32_t node, uint16_t port, uint32_t epoch, uint64_t bytes, uint64_t less_ps)
 {
 	struct rec_port_row row = records_port_row(port, epoch, epoch, bytes / 1000, 0, 4);
 	struct rec_flow_row flow = records_flow_row(port, AC, epoch, epoch, bytes / 1000, 0);
 
+	row.to_ps -= less_ps;
 	flow.bytes = bytes;
 	flow.in_port = port == 0 ? 2 : 0;
 	records_put_port(r, node, row);
@@ -418,7 +422,8 @@ put_sent(struct records *r, uint32_t node, uint16_t port, uint32_t epoch, uint64
 
 /*
  * R gets a->c by S and by T. Which of the two cables loses is not in the flow's counts, but in R's meters: more than can be
- * under way at the end of the epochs did not come from S. What was late in one epoch comes in the next.
+ * under way at the end of the epochs did not come from S. What was late in one epoch comes in the next. Of an epoch that
+ * was open at the last reports, R's is about all that S had sent by its own, unless it is older.
  */
 static void
 test_sprayed_packets_are_lost_downwards(void **state)
@@ -426,9 +431,13 @@ test_sprayed_packets_are_lost_downwards(void **state)
 	static const struct {
 		uint64_t from_s[2]; /* of 1 MB sent in each epoch */
 		const char *root;
-	} rounds[] = { { { 900000, 900000 }, "R:3" },
-		       { { 990000, 990000 }, "a->c/10000>10000" },
-		       { { 900000, 1090000 }, "a->c/10000>10000" } };
+		uint64_t open_ps, open_at_r_ps; /* before the epochs' end: reports of S and T, and of R */
+	} rounds[] = { { { 900000, 900000 }, "R:3", 0, 0 },
+		       { { 990000, 990000 }, "a->c/10000>10000", 0, 0 },
+		       { { 900000, 1090000 }, "a->c/10000>10000", 0, 0 },
+		       { { 900000, 900000 }, "R:3", 10 * PS_PER_US, 8 * PS_PER_US },
+		       { { 990000, 990000 }, "a->c/10000>10000", 10 * PS_PER_US, 8 * PS_PER_US },
+		       { { 900000, 900000 }, "a->c/10000>10000", 8 * PS_PER_US, 10 * PS_PER_US } };
 
 	for (size_t i = 0; i < ARRAY_LEN(rounds); i++) {
 		const struct finding *finding;
@@ -444,9 +453,9 @@ test_sprayed_packets_are_lost_downwards(void **state)
 		put_passage(&r, R, 3, 0, 360, 0);
 		put_passage(&r, C, 0, REC_NO_PORT, 0, 0);
 		for (uint32_t epoch = 40; epoch <= 41; epoch++) {
-			put_sent(&r, S, 1, epoch, 1000000);
-			put_sent(&r, T, 1, epoch, 1000000);
-			put_sent(&r, R, 0, epoch, rounds[i].from_s[epoch - 40] + 1000000);
+			put_sent(&r, S, 1, epoch, 1000000, rounds[i].open_ps);
+			put_sent(&r, T, 1, epoch, 1000000, rounds[i].open_ps);
+			put_sent(&r, R, 0, epoch, rounds[i].from_s[epoch - 40] + 1000000, rounds[i].open_at_r_ps);
 			records_put_meter(&r, R, records_meter_row(2, 0, epoch, epoch, rounds[i].from_s[epoch - 40]));
 			records_put_meter(&r, R, records_meter_row(3, 0, epoch, epoch, 1000000));
 		}
