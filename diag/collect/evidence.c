@@ -517,7 +517,8 @@ evidence_fini(struct evidence *ev)
 		if (vec_of[i] != 0)
 			free(((struct ev_vec *)((char *)ev + vec_of[i]))->data);
 	}
-	free(ev->probes.data);
+	free(ev->probes.bytes);
+	free(ev->probes.blocks.data);
 	free(ev->probe_tuples.data);
 	free(ev->probe_slots);
 	free(ev->reports.data);

@@ -32,12 +32,35 @@ struct ev_node {
 	uint32_t first_port, nports;
 };
 
-/* Of a PROBE record what is asked for: there may be tens of millions. In the order of the stream. */
+/* Of a PROBE record what is asked for. */
 struct ev_probe {
 	uint64_t sent_ps, rtt_ps, prober_ps, responder_ps; /* as struct rec_probe has them */
 	uint32_t tuple;                                    /* in probe_tuples */
 	uint32_t target_qpn, seq;
 	uint16_t kind, result;
+};
+
+/* Probes that followed each other in the stream. */
+struct ev_probe_block {
+	uint64_t first;              /* in bytes */
+	uint64_t least_ps, most_ps;  /* when the first and the last of them were sent */
+	uint32_t first_probe, count; /* by their order in the stream */
+};
+
+/* In the order of the stream, as differences from the one before: there may be tens of millions. */
+struct ev_probes {
+	uint8_t *bytes;
+	uint64_t size, cap;
+	struct ev_vec blocks; /* struct ev_probe_block */
+	uint32_t count;
+	struct ev_probe last;
+};
+
+/* Reads the probes of a block, one after the other. */
+struct ev_probe_reader {
+	const uint8_t *at;
+	uint32_t left;
+	struct ev_probe probe; /* the last that was read */
 };
 
 /* Of a NOTIFY record. */
@@ -182,8 +205,8 @@ struct evidence {
 	struct ev_vec known_faults;
 	struct ev_vec settings; /* in the order of the stream */
 	struct ev_vec volumes, volume_alarms, volume_flaws, monitored;
-	struct ev_vec pingmeshes;   /* one at most */
-	struct ev_vec probes;       /* struct ev_probe, in the order of the stream */
+	struct ev_vec pingmeshes; /* one at most */
+	struct ev_probes probes;
 	struct ev_vec probe_tuples; /* struct rec_tuple: each once, as probes had them first */
 	struct ev_vec probe_hops, rnics, uploads, connections, received;
 	struct ev_vec tracers; /* one at most */
@@ -264,11 +287,15 @@ int evidence_finish(struct evidence *ev, struct err *err);
  */
 void evidence_release_steps(struct evidence *ev);
 
+/* @param block  index into probes.blocks, which is not released */
+void evidence_read_probes(const struct evidence *ev, uint32_t block, struct ev_probe_reader *reader);
+/* @return the next probe of the block, until the one after it is asked for; NULL: there is none */
+const struct ev_probe *evidence_next_probe(struct ev_probe_reader *reader);
 /*
- * Gives the memory of probes back to the kernel, before the index given, and they are not read again: R-Pingmesh's
- * analyzer, which alone reads them, keeps its own, and of tens of millions they are not kept twice.
+ * Gives the memory of a block of probes back to the kernel, and it is not read again: R-Pingmesh's analyzer, which alone
+ * reads them, keeps its own, and of tens of millions they are not kept twice.
  */
-void evidence_release_probes(const struct evidence *ev, uint32_t before);
+void evidence_release_probes(const struct evidence *ev, uint32_t block);
 
 /* @return global port id, EV_NONE if there is no such port */
 uint32_t evidence_port(const struct evidence *ev, uint32_t node, uint16_t index);

@@ -4,10 +4,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "common/array.h"
+#include "common/leb128.h"
 #include "common/minmax.h"
 #include "common/wire/record.h"
 #include "diag/collect/evidence.h"
@@ -276,16 +275,76 @@ reserve_probe_slot(struct evidence *ev, struct err *err)
 	return 0;
 }
 
+#define A_BLOCK 16384       /* probes: large beside the pages that it shares with its neighbours when it is released */
+#define PROBE_MOST_BYTES 56 /* four differences of 64 bits, three of 32, kind and result */
+
+/* @return 0; -E2BIG with err past EV_MAX_BYTES; -ENOMEM */
+static int
+reserve_probe(struct ev_probes *probes, struct err *err)
+{
+	uint64_t cap = probes->cap != 0 ? 2 * probes->cap : 64 * PROBE_MOST_BYTES;
+	void *bytes;
+
+	if (probes->size + PROBE_MOST_BYTES > probes->cap) {
+		if (cap > EV_MAX_BYTES)
+			return err_set(err, -E2BIG, "more than %llu B of probes", EV_MAX_BYTES);
+		bytes = realloc(probes->bytes, cap);
+		if (bytes == NULL)
+			return err_set(err, -ENOMEM, "out of memory for %u probes", probes->count);
+		probes->bytes = bytes;
+		probes->cap = cap;
+	}
+	if (probes->count % A_BLOCK != 0)
+		return 0;
+	if (evidence_reserve(&probes->blocks, sizeof(struct ev_probe_block), "probes", err) != 0)
+		return -ENOMEM;
+	probes->last = (struct ev_probe){ 0 };
+	*EV_AT(probes->blocks, struct ev_probe_block, probes->blocks.count++) =
+		(struct ev_probe_block){ .first = probes->size, .least_ps = UINT64_MAX, .first_probe = probes->count };
+	return 0;
+}
+
+static void
+put_probe(struct ev_probes *probes, const struct ev_probe *probe)
+{
+	struct ev_probe_block *block = EV_AT(probes->blocks, struct ev_probe_block, probes->blocks.count - 1);
+	const struct ev_probe *last = &probes->last;
+	uint8_t *to = &probes->bytes[probes->size];
+
+	*to++ = (uint8_t)(probe->kind << 4 | probe->result);
+	to = leb128_put(to, leb128_change(probe->sent_ps, last->sent_ps));
+	to = leb128_put(to, probe->rtt_ps);
+	to = leb128_put(to, probe->prober_ps);
+	to = leb128_put(to, probe->responder_ps);
+	to = leb128_put(to, probe->tuple);
+	to = leb128_put(to, leb128_change(probe->target_qpn, last->target_qpn));
+	to = leb128_put(to, leb128_change(probe->seq, last->seq));
+	probes->size = (uint64_t)(to - probes->bytes);
+	probes->last = *probe;
+	probes->count++;
+	block->count++;
+	block->least_ps = min_u64(block->least_ps, probe->sent_ps);
+	block->most_ps = max_u64(block->most_ps, probe->sent_ps);
+}
+
 int
 evidence_add_probe(struct evidence *ev, const struct rec_probe *rec, struct err *err)
 {
+	struct ev_probe probe = { .sent_ps = rec->sent_ps,
+				  .rtt_ps = rec->rtt_ps,
+				  .prober_ps = rec->prober_ps,
+				  .responder_ps = rec->responder_ps,
+				  .target_qpn = rec->target_qpn,
+				  .seq = rec->seq,
+				  .kind = rec->kind,
+				  .result = rec->result };
 	int rc = reserve_probe_slot(ev, err);
 	uint32_t *slot;
 
 	if (rc == 0)
 		rc = evidence_reserve(&ev->probe_tuples, sizeof(struct rec_tuple), "tuples of probes", err);
 	if (rc == 0)
-		rc = evidence_reserve(&ev->probes, sizeof(struct ev_probe), "probes", err);
+		rc = reserve_probe(&ev->probes, err);
 	if (rc != 0)
 		return rc;
 	slot = slot_of_probe(ev, &rec->tuple);
@@ -293,26 +352,56 @@ evidence_add_probe(struct evidence *ev, const struct rec_probe *rec, struct err 
 		*slot = ev->probe_tuples.count++;
 		*EV_AT(ev->probe_tuples, struct rec_tuple, *slot) = rec->tuple;
 	}
-	*EV_AT(ev->probes, struct ev_probe, ev->probes.count++) = (struct ev_probe){ .sent_ps = rec->sent_ps,
-										     .rtt_ps = rec->rtt_ps,
-										     .prober_ps = rec->prober_ps,
-										     .responder_ps = rec->responder_ps,
-										     .tuple = *slot,
-										     .target_qpn = rec->target_qpn,
-										     .seq = rec->seq,
-										     .kind = rec->kind,
-										     .result = rec->result };
+	probe.tuple = *slot;
+	put_probe(&ev->probes, &probe);
 	return 0;
 }
 
 void
-evidence_release_probes(const struct evidence *ev, uint32_t before)
+evidence_read_probes(const struct evidence *ev, uint32_t block, struct ev_probe_reader *reader)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = before * sizeof(struct ev_probe);
-	size_t skipped = -(uintptr_t)ev->probes.data & (page - 1); /* of a page that begins with something else */
+	const struct ev_probe_block *of = EV_AT(ev->probes.blocks, struct ev_probe_block, block);
 
-	if (bytes >= skipped + page)
-		madvise((char *)ev->probes.data + skipped, (bytes - skipped) & ~(page - 1), MADV_DONTNEED);
+	*reader = (struct ev_probe_reader){ .at = &ev->probes.bytes[of->first], .left = of->count };
+}
+
+static uint64_t
+next_number(struct ev_probe_reader *reader)
+{
+	uint64_t value = *reader->at & 0x7f;
+
+	for (unsigned shift = 7; (*reader->at++ & 0x80) != 0; shift += 7)
+		value |= (uint64_t)(*reader->at & 0x7f) << shift;
+	return value;
+}
+
+const struct ev_probe *
+evidence_next_probe(struct ev_probe_reader *reader)
+{
+	struct ev_probe *probe = &reader->probe;
+
+	if (reader->left == 0)
+		return NULL;
+	reader->left--;
+	probe->kind = *reader->at >> 4;
+	probe->result = *reader->at++ & 0xf;
+	probe->sent_ps = leb128_changed(probe->sent_ps, next_number(reader));
+	probe->rtt_ps = next_number(reader);
+	probe->prober_ps = next_number(reader);
+	probe->responder_ps = next_number(reader);
+	probe->tuple = (uint32_t)next_number(reader);
+	probe->target_qpn = (uint32_t)leb128_changed(probe->target_qpn, next_number(reader));
+	probe->seq = (uint32_t)leb128_changed(probe->seq, next_number(reader));
+	return probe;
+}
+
+void
+evidence_release_probes(const struct evidence *ev, uint32_t block)
+{
+	const struct ev_probe_block *of = EV_AT(ev->probes.blocks, struct ev_probe_block, block);
+	uint64_t end = block + 1 < ev->probes.blocks.count ? of[1].first : ev->probes.size;
+
+	array_forget(ev->probes.bytes, of->first, end, 1);
 }
 
 static void

@@ -36,8 +36,8 @@ delays_of(const struct judging *j, uint32_t i, uint32_t hosts[2], uint64_t delay
 
 	if (probe->result != REC_PROBE_OK || net_is_one_way(probe))
 		return 0;
-	hosts[0] = j->net.rnics[probe->dst].host;
-	hosts[1] = j->net.rnics[probe->src].host;
+	hosts[0] = j->net.rnics[net_dst(&j->net, probe)].host;
+	hosts[1] = j->net.rnics[net_src(&j->net, probe)].host;
 	delays_ps[0] = probe->responder_ps;
 	delays_ps[1] = probe->prober_ps;
 	return 2;
@@ -216,7 +216,8 @@ lingers_until(const struct judging *j, uint32_t host)
 
 	for (uint32_t i = j->first; i < j->end; i++) {
 		const struct net_probe *probe = &j->net.probes[i];
-		bool from = j->net.rnics[probe->src].host == host, to = j->net.rnics[probe->dst].host == host;
+		bool from = j->net.rnics[net_src(&j->net, probe)].host == host,
+		     to = j->net.rnics[net_dst(&j->net, probe)].host == host;
 
 		if ((from && probe->prober_ps >= least_ps) || (to && probe->responder_ps >= least_ps))
 			last_ps = probe->sent_ps;
@@ -313,7 +314,7 @@ is_still_anomalous(const struct judging *j, uint32_t rnic)
 	for (uint32_t i = j->first; i < j->end; i++) {
 		const struct net_probe *probe = &j->net.probes[i];
 
-		if (probe->kind != REC_PROBE_TOR_MESH || probe->dst != rnic)
+		if (probe->kind != REC_PROBE_TOR_MESH || net_dst(&j->net, probe) != rnic)
 			continue;
 		all++;
 		bad += probe->open;
@@ -330,7 +331,8 @@ attribute(struct judging *j, uint32_t host, struct suspicion *s, struct pingmesh
 	for (uint32_t i = j->begin; i < j->end; i++) {
 		struct net_probe *probe = &j->net.probes[i];
 
-		if ((j->net.rnics[probe->src].host != host && j->net.rnics[probe->dst].host != host) ||
+		if ((j->net.rnics[net_src(&j->net, probe)].host != host &&
+		     j->net.rnics[net_dst(&j->net, probe)].host != host) ||
 		    probe->sent_ps > s->until_ps || (i < j->first && !probe->open))
 			continue;
 		s->probes++;
@@ -367,12 +369,12 @@ machine_share(const struct judging *j, uint32_t host)
 
 	for (uint32_t i = j->first; i < j->end && run_is_kernel_timed(j->run, host); i++) {
 		const struct net_probe *probe = &j->net.probes[i];
-		bool to = j->net.rnics[probe->dst].host == host, ok = probe->result == REC_PROBE_OK;
+		bool to = j->net.rnics[net_dst(&j->net, probe)].host == host, ok = probe->result == REC_PROBE_OK;
 		uint64_t claim_ps = !ok ? j->net.config.timeout_ps : to ? probe->responder_ps : probe->prober_ps;
 		uint64_t took_ps = !ok ? claim_ps : probe->rtt_ps + probe->prober_ps + probe->responder_ps;
 		struct run_machine waited;
 
-		if ((!to && j->net.rnics[probe->src].host != host) || net_is_one_way(probe) || claim_ps == 0 ||
+		if ((!to && j->net.rnics[net_src(&j->net, probe)].host != host) || net_is_one_way(probe) || claim_ps == 0 ||
 		    (ok && (double)claim_ps <= JUDGE_DELAY_RATIO * j->usual_delay_ps))
 			continue;
 		waited = run_waited(j->run, host, probe->sent_ps, probe->sent_ps + took_ps);

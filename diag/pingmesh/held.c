@@ -142,8 +142,8 @@ cross(struct crossed *by, uint32_t port)
 static void
 cross_one_way(const struct net *net, const struct net_probe *probe, bool back, bool lost, struct crossed *by)
 {
-	const struct net_rnic *src = &net->rnics[back ? probe->dst : probe->src];
-	const struct net_rnic *dst = &net->rnics[back ? probe->src : probe->dst];
+	const struct net_rnic *src = &net->rnics[back ? net_dst(net, probe) : net_src(net, probe)];
+	const struct net_rnic *dst = &net->rnics[back ? net_src(net, probe) : net_dst(net, probe)];
 	uint32_t traces[NET_PATHS] = { net_trace_at(net, probe->tuple, back, probe->sent_ps) }, count = 1;
 
 	if (lost)
@@ -174,15 +174,15 @@ find_crossed(const struct net *net, const struct net_probe *probe, bool lost, st
 
 /* A probe from one ToR to another. */
 struct crossing {
-	uint64_t key, sent_ps, held_ps; /* as net_probe's; UINT64_MAX: in time */
+	uint64_t key, sent_ps, held_ps; /* as net_timeout's; UINT64_MAX: in time */
 };
 
 /* @return the ToRs in this direction; 0: it crosses no unknown path between two */
 static uint64_t
 tors_of(const struct net *net, const struct net_probe *probe, bool back)
 {
-	const struct net_rnic *src = &net->rnics[back ? probe->dst : probe->src];
-	const struct net_rnic *dst = &net->rnics[back ? probe->src : probe->dst];
+	const struct net_rnic *src = &net->rnics[back ? net_dst(net, probe) : net_src(net, probe)];
+	const struct net_rnic *dst = &net->rnics[back ? net_src(net, probe) : net_dst(net, probe)];
 	uint32_t trace = net_trace_at(net, probe->tuple, back, probe->sent_ps);
 
 	if (src->tor == dst->tor || (back && net_is_one_way(probe)) ||
@@ -201,11 +201,13 @@ list_crossings(const struct net *net, struct crossing *list)
 
 		for (uint32_t back = 0; back < 2; back++) {
 			uint64_t key = tors_of(net, probe, back != 0);
-			uint64_t held_ps = probe->late == NET_LATE_BY_NETWORK || back == 0 ? probe->held_ps : 0;
+			uint64_t held_ps = probe->result == REC_PROBE_OK ? UINT64_MAX : 0;
 
-			if (key != 0)
-				list[count++] = (struct crossing){ key, probe->sent_ps,
-								   probe->result == REC_PROBE_OK ? UINT64_MAX : held_ps };
+			if (key == 0)
+				continue;
+			if (held_ps == 0 && (probe->late == NET_LATE_BY_NETWORK || back == 0))
+				held_ps = net_timeout(net, probe)->held_ps;
+			list[count++] = (struct crossing){ key, probe->sent_ps, held_ps };
 		}
 	}
 	return count;

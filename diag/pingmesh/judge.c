@@ -145,7 +145,7 @@ judge_ends(struct judging *j)
 
 		if (!probe->open)
 			continue;
-		life = net_life_at(&j->net, j->net.rnics[probe->dst].host, probe->sent_ps, &from_ps, &to_ps);
+		life = net_life_at(&j->net, j->net.rnics[net_dst(&j->net, probe)].host, probe->sent_ps, &from_ps, &to_ps);
 		if (life == NET_DOWN)
 			probe->cause = PINGMESH_HOST_DOWN;
 		else if (net_is_reset(&j->net, probe))
@@ -196,7 +196,7 @@ find_silent(struct judging *j)
 		for (uint32_t p = j->first; p < j->end; p++) {
 			const struct net_probe *probe = &j->net.probes[p];
 
-			if (j->net.rnics[probe->dst].host != host)
+			if (j->net.rnics[net_dst(&j->net, probe)].host != host)
 				continue;
 			seen.probes++;
 			seen.bad += probe->cause == PINGMESH_HOST_DOWN;
@@ -248,7 +248,7 @@ name_rnic(struct judging *j, uint32_t rnic)
 	for (uint32_t i = j->first; i < j->end; i++) {
 		const struct net_probe *probe = &j->net.probes[i];
 
-		if (probe->src != rnic && probe->dst != rnic)
+		if (net_src(&j->net, probe) != rnic && net_dst(&j->net, probe) != rnic)
 			continue;
 		seen.probes += probe->kind == REC_PROBE_TOR_MESH;
 		if (!probe->open)
@@ -278,8 +278,8 @@ judge_rnics(struct judging *j)
 	for (uint32_t i = j->begin; i < j->end; i++) {
 		struct net_probe *probe = &j->net.probes[i];
 
-		if (!probe->open ||
-		    (probe->sent_ps >= j->rnic_until_ps[probe->src] && probe->sent_ps >= j->rnic_until_ps[probe->dst]))
+		if (!probe->open || (probe->sent_ps >= j->rnic_until_ps[net_src(&j->net, probe)] &&
+				     probe->sent_ps >= j->rnic_until_ps[net_dst(&j->net, probe)]))
 			continue;
 		probe->cause = PINGMESH_RNIC;
 		probe->open = false;

@@ -145,7 +145,8 @@ leave_out(struct judging *j, struct net_probe *probe, enum pingmesh_limit becaus
 static bool
 is_of_overloaded(const struct judging *j, const struct net_probe *probe)
 {
-	return j->overloaded[j->net.rnics[probe->src].host] || j->overloaded[j->net.rnics[probe->dst].host];
+	return j->overloaded[j->net.rnics[net_src(&j->net, probe)].host] ||
+	       j->overloaded[j->net.rnics[net_dst(&j->net, probe)].host];
 }
 
 int
@@ -159,8 +160,8 @@ limits_take_late(struct judging *j, bool hosts)
 		if ((hosts && is_of_overloaded(j, probe)) || j->slow[probe->kind])
 			continue;
 		count_lateness(&all, j, probe, hosts);
-		count_lateness(&rnics[lateness_at(probe, probe->src)], j, probe, hosts);
-		count_lateness(&rnics[lateness_at(probe, probe->dst)], j, probe, hosts);
+		count_lateness(&rnics[lateness_at(probe, net_src(&j->net, probe))], j, probe, hosts);
+		count_lateness(&rnics[lateness_at(probe, net_dst(&j->net, probe))], j, probe, hosts);
 	}
 	if (rnics != NULL)
 		note_late(j, rnics);
@@ -177,8 +178,9 @@ limits_take_late(struct judging *j, bool hosts)
 			leave_out(j, probe, PINGMESH_LIMIT_ANSWERED);
 		else if (!net_is_one_way(probe) && j->slow[probe->kind])
 			leave_out(j, probe, PINGMESH_LIMIT_SLOW);
-		else if (!net_is_one_way(probe) && (j->late || may_be_late(j, rnics, lateness_at(probe, probe->src)) ||
-						    may_be_late(j, rnics, lateness_at(probe, probe->dst))))
+		else if (!net_is_one_way(probe) &&
+			 (j->late || may_be_late(j, rnics, lateness_at(probe, net_src(&j->net, probe))) ||
+			  may_be_late(j, rnics, lateness_at(probe, net_dst(&j->net, probe)))))
 			leave_out(j, probe, PINGMESH_LIMIT_LATE);
 		else if (held_may_hold(j, probe))
 			leave_out(j, probe, PINGMESH_LIMIT_HELD);
@@ -218,7 +220,8 @@ room_of(const struct judging *j, uint32_t host)
 static bool
 may_be_dropped(const struct judging *j, const struct net_probe *probe, const struct room *rooms)
 {
-	const struct room *src = &rooms[j->net.rnics[probe->src].host], *dst = &rooms[j->net.rnics[probe->dst].host];
+	const struct room *src = &rooms[j->net.rnics[net_src(&j->net, probe)].host],
+			  *dst = &rooms[j->net.rnics[net_dst(&j->net, probe)].host];
 
 	return probe->open && !net_is_one_way(probe) && src->dropped + dst->dropped + src->unknown + dst->unknown != 0;
 }
@@ -260,13 +263,14 @@ struct coverage {
 static void
 cover(const struct judging *j, struct coverage *rnics, const struct net_probe *probe)
 {
-	rnics[probe->src].probes++;
-	rnics[probe->dst].probes++;
-	rnics[probe->dst].delays += probe->result == REC_PROBE_OK && !net_is_one_way(probe);
-	rnics[probe->dst].witnesses += probe->kind == REC_PROBE_TOR_MESH &&
-				       j->net.rnics[probe->src].host != j->net.rnics[probe->dst].host &&
-				       (probe->result == REC_PROBE_OK || probe->cause == PINGMESH_RNIC ||
-					probe->cause == PINGMESH_SWITCH || probe->cause == PINGMESH_CPU);
+	rnics[net_src(&j->net, probe)].probes++;
+	rnics[net_dst(&j->net, probe)].probes++;
+	rnics[net_dst(&j->net, probe)].delays += probe->result == REC_PROBE_OK && !net_is_one_way(probe);
+	rnics[net_dst(&j->net, probe)].witnesses +=
+		probe->kind == REC_PROBE_TOR_MESH &&
+		j->net.rnics[net_src(&j->net, probe)].host != j->net.rnics[net_dst(&j->net, probe)].host &&
+		(probe->result == REC_PROBE_OK || probe->cause == PINGMESH_RNIC || probe->cause == PINGMESH_SWITCH ||
+		 probe->cause == PINGMESH_CPU);
 }
 
 static void

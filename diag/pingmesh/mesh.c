@@ -20,7 +20,7 @@ count(struct judging *j)
 			j->mesh[i] = (struct mesh_rnic){ .peer = RUN_NONE, .bad_peer = RUN_NONE };
 	for (uint32_t i = j->first; i < j->end; i++) {
 		const struct net_probe *probe = &j->net.probes[i];
-		struct mesh_rnic *src = &j->mesh[probe->src], *dst = &j->mesh[probe->dst];
+		struct mesh_rnic *src = &j->mesh[net_src(&j->net, probe)], *dst = &j->mesh[net_dst(&j->net, probe)];
 
 		if (src->anomalous || dst->anomalous || (!probe->open && probe->result != REC_PROBE_OK))
 			continue;
@@ -28,13 +28,14 @@ count(struct judging *j)
 		dst->all++;
 		src->all_bad += probe->open;
 		dst->all_bad += probe->open;
-		if (probe->kind != REC_PROBE_TOR_MESH || j->net.rnics[probe->src].host == j->net.rnics[probe->dst].host)
+		if (probe->kind != REC_PROBE_TOR_MESH ||
+		    j->net.rnics[net_src(&j->net, probe)].host == j->net.rnics[net_dst(&j->net, probe)].host)
 			continue; /* RNICs of one host do not vouch for each other */
 		dst->to++;
 		dst->to_bad += probe->open;
-		note_peer(&dst->peer, &dst->of_several, j->net.rnics[probe->src].host);
+		note_peer(&dst->peer, &dst->of_several, j->net.rnics[net_src(&j->net, probe)].host);
 		if (probe->open)
-			note_peer(&dst->bad_peer, &dst->bad_several, j->net.rnics[probe->src].host);
+			note_peer(&dst->bad_peer, &dst->bad_several, j->net.rnics[net_src(&j->net, probe)].host);
 	}
 }
 
@@ -68,8 +69,8 @@ find_alike(const struct judging *j, uint32_t worst)
 
 	for (uint32_t i = j->first; i < j->end; i++) {
 		const struct net_probe *probe = &j->net.probes[i];
-		bool from = probe->src == worst, to = probe->dst == worst;
-		uint32_t peer = from ? probe->dst : probe->src;
+		bool from = net_src(&j->net, probe) == worst, to = net_dst(&j->net, probe) == worst;
+		uint32_t peer = from ? net_dst(&j->net, probe) : net_src(&j->net, probe);
 
 		if ((!from && !to) || j->mesh[peer].anomalous || (!probe->open && probe->result != REC_PROBE_OK))
 			continue;
@@ -166,7 +167,7 @@ mesh_bad_rnics(const struct judging *j, uint32_t tor)
 		for (uint32_t p = j->first; j->net.rnics[i].tor == tor && p < j->end; p++) {
 			const struct net_probe *probe = &j->net.probes[p];
 
-			if (probe->kind != REC_PROBE_TOR_MESH || probe->dst != i)
+			if (probe->kind != REC_PROBE_TOR_MESH || net_dst(&j->net, probe) != i)
 				continue;
 			all++;
 			bad += probe->result != REC_PROBE_OK;
@@ -232,9 +233,9 @@ mesh_review(struct judging *j)
 			continue;
 		for (uint32_t p = j->first; p < j->end; p++) {
 			const struct net_probe *probe = &j->net.probes[p];
-			uint32_t host = j->net.rnics[probe->src].host;
+			uint32_t host = j->net.rnics[net_src(&j->net, probe)].host;
 
-			if (probe->dst != i || probe->kind != REC_PROBE_TOR_MESH ||
+			if (net_dst(&j->net, probe) != i || probe->kind != REC_PROBE_TOR_MESH ||
 			    (!probe->open && probe->result != REC_PROBE_OK && !j->overloaded[host]))
 				continue;
 			is_received &= !j->overloaded[host];

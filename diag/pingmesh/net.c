@@ -44,18 +44,21 @@ cmp_net_tuple(const void *pa, const void *pb)
 	return net_cmp_tuple(&a->tuple, &b->tuple);
 }
 
-/* A host's records arrive in the order in which it made them. */
-static int
-cmp_probe(const void *pa, const void *pb, void *net)
-{
-	uint32_t x = *(const uint32_t *)pa, y = *(const uint32_t *)pb;
-	const struct evidence *ev = ((const struct net *)net)->ev;
-	const struct ev_probe *a = EV_AT(ev->probes, struct ev_probe, x), *b = EV_AT(ev->probes, struct ev_probe, y);
-	int by = ORDER(a->sent_ps, b->sent_ps);
+/* A record of a probe, and its place in the stream: a host's records arrive in the order in which it made them. */
+struct sent {
+	struct ev_probe probe;
+	uint32_t at;
+};
 
-	by = by != 0 ? by : ORDER(tuple_of(net, a)->src_ip, tuple_of(net, b)->src_ip);
-	by = by != 0 ? by : ORDER(a->seq, b->seq);
-	return by != 0 ? by : ORDER(x, y);
+static int
+cmp_sent(const void *pa, const void *pb, void *net)
+{
+	const struct sent *a = pa, *b = pb;
+	int by = ORDER(a->probe.sent_ps, b->probe.sent_ps);
+
+	by = by != 0 ? by : ORDER(tuple_of(net, &a->probe)->src_ip, tuple_of(net, &b->probe)->src_ip);
+	by = by != 0 ? by : ORDER(a->probe.seq, b->probe.seq);
+	return by != 0 ? by : ORDER(a->at, b->at);
 }
 
 static int
@@ -174,125 +177,201 @@ list_tuples(struct net *net, uint32_t *of, struct err *err)
 
 /* ---- probes ---- */
 
-static void
-put_probe(struct net *net, const struct ev_probe *rec, uint32_t tuple)
+/* @return 0 or -ENOMEM with err */
+static int
+put_timeout(struct net *net, uint32_t qpn, struct err *err)
+{
+	if (net->ntimeouts == net->timeouts_cap) {
+		uint32_t cap = net->timeouts_cap != 0 ? 2 * net->timeouts_cap : 64;
+		void *grown = realloc(net->timeouts, cap * sizeof(*net->timeouts));
+
+		if (grown == NULL)
+			return err_set(err, -ENOMEM, "out of memory for probes");
+		net->timeouts = grown;
+		net->timeouts_cap = cap;
+	}
+	net->timeouts[net->ntimeouts++] = (struct net_timeout){ .probe = net->nprobes, .qpn = qpn };
+	return 0;
+}
+
+struct net_timeout *
+net_timeout(const struct net *net, const struct net_probe *probe)
+{
+	uint32_t of = (uint32_t)(probe - net->probes), low = 0, high = net->ntimeouts;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (net->timeouts[middle].probe < of)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return &net->timeouts[low];
+}
+
+/* A time that is longer than any timeout is none of a probe that ended in time. */
+static uint64_t
+time_of(uint64_t ps)
+{
+	return min_u64(ps, (1ull << NET_TIME_BITS) - 1);
+}
+
+/* @return 0 or -ENOMEM with err */
+static int
+put_probe(struct net *net, const struct ev_probe *rec, uint32_t tuple, struct err *err)
 {
 	bool good = rec->result == REC_PROBE_OK, one_way = rec->kind == REC_PROBE_RAIL;
 	struct net_probe probe = { .sent_ps = rec->sent_ps,
-				   .rtt_ps = !good     ? 0
-					     : one_way ? rec->responder_ps - rec->prober_ps
-						       : rec->rtt_ps,
-				   .prober_ps = good && !one_way ? rec->prober_ps : 0,
-				   .responder_ps = good && !one_way ? rec->responder_ps : 0,
-				   .src = net->tuples[tuple].src,
-				   .dst = net->tuples[tuple].dst,
 				   .tuple = tuple,
-				   .qpn = rec->target_qpn,
-				   .seq = rec->seq,
-				   .kind = rec->kind & 0xf,
-				   .result = rec->result & 0xf,
+				   .kind = rec->kind & 7,
+				   .result = rec->result & 7,
 				   .lost = one_way && !good ? NET_LOST_FORTH : NET_LOST_SOMEWHERE,
 				   .open = !good };
 
-	if (probe.src == RUN_NONE || probe.dst == RUN_NONE || rec->sent_ps / net->config.period_ps >= NET_MAX_PERIODS)
+	if (net->tuples[tuple].src == RUN_NONE || net->tuples[tuple].dst == RUN_NONE ||
+	    rec->sent_ps / net->config.period_ps >= NET_MAX_PERIODS) {
 		net->strangers++;
-	else
-		net->probes[net->nprobes++] = probe;
+		return 0;
+	}
+	if (!good && put_timeout(net, rec->target_qpn, err) != 0)
+		return -ENOMEM;
+	if (good && one_way) {
+		probe.rtt_ps = (rec->responder_ps - rec->prober_ps) & ((1ull << NET_TIME_BITS) - 1);
+	} else if (good) {
+		probe.rtt_ps = time_of(rec->rtt_ps);
+		probe.prober_ps = time_of(rec->prober_ps);
+		probe.responder_ps = time_of(rec->responder_ps);
+	}
+	net->seqs[net->nprobes] = rec->seq;
+	net->probes[net->nprobes++] = probe;
+	return 0;
 }
 
-/* Its first record precedes it; where that was dropped, this record alone has the probe. */
-static void
-put_late(struct net *net, const struct ev_probe *rec, uint32_t tuple)
+/* Its first record precedes it; where that was dropped, this record alone has the probe. @return 0 or -ENOMEM with err */
+static int
+put_late(struct net *net, const struct ev_probe *rec, uint32_t tuple, struct err *err)
 {
 	const struct net_probe *last = net->nprobes != 0 ? &net->probes[net->nprobes - 1] : NULL;
 
-	if (last == NULL || last->sent_ps != rec->sent_ps || last->seq != rec->seq || last->src != net->tuples[tuple].src) {
+	if (last == NULL || last->sent_ps != rec->sent_ps || net->seqs[net->nprobes - 1] != rec->seq ||
+	    net_src(net, last) != net->tuples[tuple].src) {
 		struct ev_probe first = *rec;
 
 		first.result = REC_PROBE_TIMEOUT;
-		put_probe(net, &first, tuple);
+		if (put_probe(net, &first, tuple, err) != 0)
+			return -ENOMEM;
 	}
-	if (net->nprobes != 0 && net->probes[net->nprobes - 1].seq == rec->seq) {
+	if (net->nprobes != 0 && net->seqs[net->nprobes - 1] == rec->seq) {
 		struct net_probe *probe = &net->probes[net->nprobes - 1];
 		bool by_network = rec->rtt_ps > rec->prober_ps + rec->responder_ps;
 
 		probe->late = by_network ? NET_LATE_BY_NETWORK : NET_LATE_BY_HOSTS;
-		probe->held_ps = by_network && rec->rtt_ps > net->config.timeout_ps ? rec->sent_ps + rec->rtt_ps : 0;
+		if (probe->result != REC_PROBE_OK)
+			net->timeouts[net->ntimeouts - 1].held_ps =
+				by_network && rec->rtt_ps > net->config.timeout_ps ? rec->sent_ps + rec->rtt_ps : 0;
 	}
+	return 0;
 }
 
-/* The period of a probe; NET_MAX_PERIODS: it was sent too late. */
-static uint32_t
-period_of(const struct net *net, const struct ev_probe *rec)
+#define AT_ONCE (1u << 19) /* probes that are sorted at once, about: they were sent in a slice of the run's time */
+
+/* Records of a slice. */
+struct slice {
+	uint64_t from_ps, to_ps; /* sent in [from_ps, to_ps] */
+	struct sent *sent;
+	uint32_t count, cap;
+};
+
+/* @return 0 or -ENOMEM with err */
+static int
+put_sent(struct slice *slice, const struct ev_probe *probe, uint32_t at, struct err *err)
 {
-	return (uint32_t)min_u64(rec->sent_ps / net->config.period_ps, NET_MAX_PERIODS);
+	if (slice->count == slice->cap) {
+		uint32_t cap = slice->cap != 0 ? 2 * slice->cap : 1024;
+		void *grown = realloc(slice->sent, cap * sizeof(*slice->sent));
+
+		if (grown == NULL)
+			return err_set(err, -ENOMEM, "out of memory for probes");
+		slice->sent = grown;
+		slice->cap = cap;
+	}
+	slice->sent[slice->count++] = (struct sent){ *probe, at };
+	return 0;
 }
 
-/* A counting sort by periods, whose probes are compared. @return their indices, to be freed; NULL with err */
-static uint32_t *
-order_probes(struct net *net, struct err *err)
+/*
+ * The order of the stream is nearly that of sending: few blocks have some of a slice. Those of which nothing is left are
+ * released. @return 0 or -ENOMEM with err
+ */
+static int
+collect_slice(const struct net *net, struct slice *slice, struct err *err)
 {
-	const struct ev_vec *records = &net->ev->probes;
-	uint32_t *order = run_alloc(records->count, sizeof(*order), err);
-	uint32_t *ends = run_alloc(NET_MAX_PERIODS + 2, sizeof(*ends), err);
+	const struct ev_vec *blocks = &net->ev->probes.blocks;
 
-	for (uint32_t i = 0; order != NULL && ends != NULL && i < records->count; i++)
-		ends[period_of(net, EV_AT(*records, struct ev_probe, i)) + 1]++;
-	for (uint32_t p = 0; ends != NULL && p <= NET_MAX_PERIODS; p++)
-		ends[p + 1] += ends[p];
-	for (uint32_t i = 0; order != NULL && ends != NULL && i < records->count; i++)
-		order[ends[period_of(net, EV_AT(*records, struct ev_probe, i))]++] = i;
-	for (uint32_t p = 0, first = 0; order != NULL && ends != NULL && p <= NET_MAX_PERIODS; first = ends[p++])
-		if (ends[p] - first > 1)
-			qsort_r(&order[first], ends[p] - first, sizeof(*order), cmp_probe, net);
-	if (ends == NULL) {
-		free(order);
-		return NULL;
+	slice->count = 0;
+	for (uint32_t b = 0; b < blocks->count; b++) {
+		const struct ev_probe_block *block = EV_AT(*blocks, struct ev_probe_block, b);
+		struct ev_probe_reader reader;
+		const struct ev_probe *probe;
+
+		if (block->least_ps > slice->to_ps || block->most_ps < slice->from_ps)
+			continue;
+		evidence_read_probes(net->ev, b, &reader);
+		for (uint32_t at = block->first_probe; (probe = evidence_next_probe(&reader)) != NULL; at++)
+			if (probe->sent_ps >= slice->from_ps && probe->sent_ps <= slice->to_ps &&
+			    put_sent(slice, probe, at, err) != 0)
+				return -ENOMEM;
+		if (block->most_ps <= slice->to_ps)
+			evidence_release_probes(net->ev, b);
 	}
-	free(ends);
-	return order;
+	return 0;
 }
 
-#define AT_ONCE 65536u /* probes that are listed before memory of the evidence is given back */
-
-/* @return [count / AT_ONCE + 1] for the probes from each AT_ONCE of the order on, their least index; NULL with err */
-static uint32_t *
-find_least(const uint32_t *order, uint32_t count, struct err *err)
+/* @param of  [probe_tuples.count] as of list_tuples() @return 0 or -ENOMEM with err */
+static int
+list_slices(struct net *net, const uint32_t *of, struct err *err)
 {
-	uint32_t *least = run_alloc(count / AT_ONCE + (size_t)1, sizeof(*least), err), so_far = count;
+	const struct ev_vec *blocks = &net->ev->probes.blocks;
+	uint64_t least_ps = UINT64_MAX, most_ps = 0, width_ps;
+	struct slice slice = { 0 };
+	int rc = 0;
 
-	for (uint32_t i = count; i-- > 0 && least != NULL;) {
-		so_far = min_u32(so_far, order[i]);
-		least[i / AT_ONCE] = so_far;
+	for (uint32_t b = 0; b < blocks->count; b++) {
+		least_ps = min_u64(least_ps, EV_AT(*blocks, struct ev_probe_block, b)->least_ps);
+		most_ps = max_u64(most_ps, EV_AT(*blocks, struct ev_probe_block, b)->most_ps);
 	}
-	return least;
+	width_ps = blocks->count != 0 ? (most_ps - least_ps) / (net->ev->probes.count / AT_ONCE + 1) + 1 : 1;
+	for (slice.from_ps = least_ps; rc == 0 && slice.from_ps <= most_ps; slice.from_ps += width_ps) {
+		slice.to_ps = slice.from_ps + (width_ps - 1);
+		rc = collect_slice(net, &slice, err);
+		if (slice.count > 1)
+			qsort_r(slice.sent, slice.count, sizeof(*slice.sent), cmp_sent, net);
+		for (uint32_t i = 0; rc == 0 && i < slice.count; i++) {
+			const struct ev_probe *rec = &slice.sent[i].probe;
+
+			rc = rec->result == REC_PROBE_LATE ? put_late(net, rec, of[rec->tuple], err)
+							   : put_probe(net, rec, of[rec->tuple], err);
+		}
+	}
+	free(slice.sent);
+	return rc;
 }
 
 static int
 list_probes(struct net *net, struct err *err)
 {
-	const struct ev_vec *records = &net->ev->probes;
 	uint32_t *of = run_alloc(net->ev->probe_tuples.count, sizeof(*of), err);
-	uint32_t *order = of != NULL && list_tuples(net, of, err) == 0 ? order_probes(net, err) : NULL;
-	uint32_t *least = order != NULL ? find_least(order, records->count, err) : NULL;
+	int rc = of != NULL ? list_tuples(net, of, err) : -ENOMEM;
 
-	net->probes = run_alloc(records->count, sizeof(*net->probes), err);
-	for (uint32_t i = 0; least != NULL && net->probes != NULL && i < records->count; i++) {
-		const struct ev_probe *rec = EV_AT(*records, struct ev_probe, order[i]);
-
-		if (i % AT_ONCE == 0)
-			evidence_release_probes(net->ev, least[i / AT_ONCE]);
-		if (rec->result == REC_PROBE_LATE)
-			put_late(net, rec, of[rec->tuple]);
-		else
-			put_probe(net, rec, of[rec->tuple]);
-	}
-	if (least != NULL && net->probes != NULL)
-		evidence_release_probes(net->ev, records->count);
+	net->probes = run_alloc(net->ev->probes.count, sizeof(*net->probes), err);
+	net->seqs = run_alloc(net->ev->probes.count, sizeof(*net->seqs), err);
+	if (net->probes == NULL || net->seqs == NULL)
+		rc = -ENOMEM;
+	if (rc == 0)
+		rc = list_slices(net, of, err);
 	free(of);
-	free(order);
-	free(least);
-	return least != NULL && net->probes != NULL ? 0 : -ENOMEM;
+	return rc;
 }
 
 /* ---- life ---- */
@@ -376,7 +455,8 @@ net_life_at(const struct net *net, uint32_t host, uint64_t time_ps, uint64_t *fr
 bool
 net_is_reset(const struct net *net, const struct net_probe *probe)
 {
-	uint32_t ip = net->rnics[probe->dst].ip, low = 0, high = net->nregistered;
+	uint32_t ip = net->rnics[net_dst(net, probe)].ip, qpn = net_timeout(net, probe)->qpn;
+	uint32_t low = 0, high = net->nregistered;
 	uint64_t judged_ps = probe->sent_ps + net->config.timeout_ps;
 	const struct rec_rnic *now = NULL, *next = NULL;
 
@@ -393,13 +473,13 @@ net_is_reset(const struct net *net, const struct net_probe *probe)
 		now = &net->registered[low - 1];
 	if (low < net->nregistered && net->registered[low].ip == ip)
 		next = &net->registered[low];
-	if (now != NULL && now->qpn != probe->qpn)
+	if (now != NULL && now->qpn != qpn)
 		return true;
-	if (next == NULL || next->qpn == probe->qpn)
+	if (next == NULL || next->qpn == qpn)
 		return false;
 	/* Its agent was starting: from the last sign of life on until it registered, its QP is gone. */
-	return net_first_upload(net, net->rnics[probe->dst].host, probe->sent_ps) ==
-	       net_first_upload(net, net->rnics[probe->dst].host, next->hdr.time_ps);
+	return net_first_upload(net, net->rnics[net_dst(net, probe)].host, probe->sent_ps) ==
+	       net_first_upload(net, net->rnics[net_dst(net, probe)].host, next->hdr.time_ps);
 }
 
 static int
@@ -466,7 +546,11 @@ net_init(struct net *net, const struct evidence *ev, const struct run *run, stru
 	}
 	if (rc == 0 && net->given != NULL)
 		memset(net->given, UINT8_MAX, net->nprobes * sizeof(*net->given));
-	return rc == 0 ? net_mark_lost(net, &ev->received, err) : rc;
+	if (rc == 0)
+		rc = net_mark_lost(net, &ev->received, err);
+	free(net->seqs);
+	net->seqs = NULL;
+	return rc;
 }
 
 void
@@ -474,6 +558,7 @@ net_fini(struct net *net)
 {
 	free(net->rnics);
 	free(net->probes);
+	free(net->timeouts);
 	free(net->given);
 	free(net->tuples);
 	free(net->traces);

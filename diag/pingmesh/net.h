@@ -17,22 +17,28 @@ enum net_lost { NET_LOST_SOMEWHERE, NET_LOST_FORTH, NET_LOST_BACK };
 /* Did its ACKs arrive after the timeout, and where did they spend most of their time? */
 enum net_late { NET_NOT_LATE, NET_LATE_BY_NETWORK, NET_LATE_BY_HOSTS };
 
-/* A probe as it is judged. */
+#define NET_TIME_BITS 48 /* of the times of a probe that ended within its timeout: 281 s */
+
+/* A probe as it is judged, in few bytes: there are millions. Its RNICs are its tuple's. */
 struct net_probe {
+	uint64_t sent_ps;
+	uint32_t tuple; /* index into tuples */
 	/* rtt_ps: of a one-way probe its one-way time; until net_level_rails() by both ends' clocks, with a sign */
-	uint64_t sent_ps, rtt_ps, prober_ps, responder_ps;
-	uint64_t held_ps;  /* of a timeout: it, or its ACK, arrived then or later; 0: not known to be after the timeout */
-	uint32_t src, dst; /* indices into rnics */
-	uint32_t tuple;    /* index into tuples */
-	uint32_t qpn, seq;
-	/* In few bytes: there are millions. */
-	uint8_t kind : 4, result : 4; /* enum rec_probe_kind, enum rec_probe_result */
-	uint8_t cause;                /* enum pingmesh_cause */
-	uint8_t lost : 4, late : 4;   /* enum net_lost, enum net_late */
-	bool open : 1;                /* a timeout without an explanation yet */
-	bool high : 1;                /* its RTT is */
+	uint64_t rtt_ps : NET_TIME_BITS, prober_ps : NET_TIME_BITS, responder_ps : NET_TIME_BITS;
+	uint16_t kind : 3, result : 3; /* enum rec_probe_kind, enum rec_probe_result */
+	uint16_t cause : 3;            /* enum pingmesh_cause */
+	uint16_t lost : 2, late : 2;   /* enum net_lost, enum net_late */
+	uint16_t open : 1;             /* a timeout without an explanation yet */
+	uint16_t high : 1;             /* its RTT is */
+} __attribute__((packed, aligned(8)));
+_Static_assert(sizeof(struct net_probe) == 32, "of a probe no more is kept than half of a cache line");
+
+/* Of a probe that did not end in time, what is asked for besides. */
+struct net_timeout {
+	uint64_t held_ps; /* it, or its ACK, arrived then or later; 0: not known to be after the timeout */
+	uint32_t probe;   /* index into probes */
+	uint32_t qpn;     /* that it was sent to */
 };
-_Static_assert(sizeof(struct net_probe) == 64, "of a probe no more is kept than a cache line");
 
 struct net_rnic {
 	uint32_t ip, port;  /* port: index into run.ports */
@@ -67,6 +73,9 @@ struct net {
 	uint32_t nrnics;
 	struct net_probe *probes; /* by (sent_ps, source, sequence) */
 	uint32_t nprobes;
+	uint32_t *seqs;               /* [nprobes] until net_mark_lost() */
+	struct net_timeout *timeouts; /* of all probes but those of REC_PROBE_OK, in their order */
+	uint32_t ntimeouts, timeouts_cap;
 	uint32_t (*given)[2]; /* [nprobes] where net_is_em_sprayed(): paths that em_sprayed() gave a probe, there and back:
 				 indices into traces, RUN_NONE: none; else NULL */
 	uint64_t strangers;   /* left out: to or from addresses that no host has, or too late */
@@ -91,6 +100,21 @@ struct net {
 /* @param ev  with a PINGMESH record @param net  zeroed; net_fini() in any case. @return 0 or -ENOMEM with err */
 int net_init(struct net *net, const struct evidence *ev, const struct run *run, struct err *err);
 void net_fini(struct net *net);
+
+static inline uint32_t
+net_src(const struct net *net, const struct net_probe *probe)
+{
+	return net->tuples[probe->tuple].src;
+}
+
+static inline uint32_t
+net_dst(const struct net *net, const struct net_probe *probe)
+{
+	return net->tuples[probe->tuple].dst;
+}
+
+/* @param probe  any but of REC_PROBE_OK */
+struct net_timeout *net_timeout(const struct net *net, const struct net_probe *probe);
 
 /* One-way probes have no answer: they have no path back, and no processing delays. */
 static inline bool

@@ -61,6 +61,15 @@ is_timed(const struct net_probe *probe)
 	return probe->kind == REC_PROBE_RAIL && probe->result == REC_PROBE_OK;
 }
 
+/* By both ends' clocks, with its sign. */
+static int64_t
+difference_of(const struct net_probe *probe)
+{
+	uint64_t sign = 1ull << (NET_TIME_BITS - 1);
+
+	return (int64_t)((probe->rtt_ps ^ sign) - sign);
+}
+
 /* @return the number of levels, which take the place of all delays */
 static uint32_t
 find_levels(struct delay *delays, uint32_t count, struct level *levels)
@@ -117,10 +126,11 @@ usual_of(const struct level *levels, uint32_t count, int64_t *halves)
 
 /* The constant that is taken off a pair's delays. Without probes in the other direction, their time counts as usual. */
 static int64_t
-constant_of(const struct level *levels, uint32_t count, int64_t usual_ps, const struct net_probe *probe)
+constant_of(const struct net *net, const struct level *levels, uint32_t count, int64_t usual_ps,
+	    const struct net_probe *probe)
 {
-	const struct level *forth = find_level(levels, count, probe->src, probe->dst);
-	const struct level *back = find_level(levels, count, probe->dst, probe->src);
+	const struct level *forth = find_level(levels, count, net_src(net, probe), net_dst(net, probe));
+	const struct level *back = find_level(levels, count, net_dst(net, probe), net_src(net, probe));
 
 	return back != NULL ? forth->ps / 2 - back->ps / 2 : forth->ps - usual_ps;
 }
@@ -142,9 +152,9 @@ net_level_rails(struct net *net, struct err *err)
 
 	for (uint32_t i = 0; rc == 0 && i < net->nprobes; i++)
 		if (is_timed(&net->probes[i]))
-			delays[count++] =
-				(struct delay){ { net->probes[i].src, net->probes[i].dst, (int64_t)net->probes[i].rtt_ps },
-						net->probes[i].tuple };
+			delays[count++] = (struct delay){ { net_src(net, &net->probes[i]), net_dst(net, &net->probes[i]),
+							    difference_of(&net->probes[i]) },
+							  net->probes[i].tuple };
 	if (rc == 0) {
 		pairs = find_levels(delays, count, levels);
 		usual_ps = usual_of(levels, pairs, halves);
@@ -153,7 +163,7 @@ net_level_rails(struct net *net, struct err *err)
 		struct net_probe *probe = &net->probes[i];
 
 		if (is_timed(probe))
-			probe->rtt_ps = beyond((int64_t)probe->rtt_ps, constant_of(levels, pairs, usual_ps, probe));
+			probe->rtt_ps = beyond(difference_of(probe), constant_of(net, levels, pairs, usual_ps, probe));
 	}
 	free(delays);
 	free(levels);

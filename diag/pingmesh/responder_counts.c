@@ -36,7 +36,7 @@ static bool
 is_complete(const struct net *net, const struct net_probe *last)
 {
 	uint64_t ended_ps = last->sent_ps + net->config.timeout_ps;
-	uint32_t host = net->rnics[last->src].host;
+	uint32_t host = net->rnics[net_src(net, last)].host;
 	bool complete = false;
 
 	for (uint32_t i = net_first_upload(net, host, 0); i < net->nuploads && net->uploads[i].hdr.node == host; i++) {
@@ -56,17 +56,25 @@ mark_counted(struct net *net, const uint32_t *sent, uint32_t at, uint32_t end, c
 {
 	uint32_t count = 0, timeouts = 0, past = at, missing;
 
-	for (; past < end && net->probes[sent[past]].seq <= counts->last_seq; past++) {
+	for (; past < end && net->seqs[sent[past]] <= counts->last_seq; past++) {
 		count++;
 		timeouts += net->probes[sent[past]].result == REC_PROBE_TIMEOUT;
 	}
-	if (count < counts->count || net->probes[sent[past - 1]].seq != counts->last_seq ||
+	if (count < counts->count || net->seqs[sent[past - 1]] != counts->last_seq ||
 	    !is_complete(net, &net->probes[sent[past - 1]]))
 		return past; /* results are missing */
 	missing = count - counts->count;
 	for (uint32_t i = at; i < past && (missing == 0 || missing == timeouts); i++)
 		mark(&net->probes[sent[i]], missing == 0 ? NET_LOST_BACK : NET_LOST_FORTH);
 	return past;
+}
+
+static void
+note_held(const struct net *net, const struct net_probe *probe, uint64_t held_ps)
+{
+	struct net_timeout *timeout = net_timeout(net, probe);
+
+	timeout->held_ps = max_u64(timeout->held_ps, held_ps);
 }
 
 /*
@@ -85,14 +93,14 @@ note_arrival(struct net *net, struct net_probe *probe, const struct rec_responde
 		return;
 	late_ps = max_u64(with->late_us, before->late_us) * PS_PER_US;
 	if (before->hdr.time_ps > late_ps && before->hdr.time_ps - late_ps > probe->sent_ps + net->config.timeout_ps)
-		probe->held_ps = max_u64(probe->held_ps, before->hdr.time_ps - late_ps);
+		note_held(net, probe, before->hdr.time_ps - late_ps);
 }
 
 static void
 note_arrivals(struct net *net, const uint32_t *sent, uint32_t at, uint32_t end, const struct rec_responder *counts)
 {
-	for (uint32_t i = at; i < end && net->probes[sent[i]].seq <= counts->last_seq; i++) {
-		uint32_t seq = net->probes[sent[i]].seq;
+	for (uint32_t i = at; i < end && net->seqs[sent[i]] <= counts->last_seq; i++) {
+		uint32_t seq = net->seqs[sent[i]];
 
 		if (seq == counts->first_seq || seq == counts->last_seq)
 			note_arrival(net, &net->probes[sent[i]], counts);
@@ -106,8 +114,8 @@ mark_tuple(struct net *net, const uint32_t *sent, uint32_t end, const struct rec
 	const struct rec_responder *last = &counts[ncounts - 1];
 
 	for (uint32_t h = 0; h < ncounts; h++) {
-		for (; counts[h].count != 0 && at < end && net->probes[sent[at]].seq < counts[h].first_seq; at++)
-			if (counts[h].chained && net->probes[sent[at]].seq > counts[h].after_seq)
+		for (; counts[h].count != 0 && at < end && net->seqs[sent[at]] < counts[h].first_seq; at++)
+			if (counts[h].chained && net->seqs[sent[at]] > counts[h].after_seq)
 				mark(&net->probes[sent[at]], NET_LOST_FORTH);
 		if (counts[h].count != 0)
 			note_arrivals(net, sent, at, end, &counts[h]);

@@ -362,8 +362,8 @@ measure(const struct judging *j, struct group group, const struct room *room)
 static uint32_t
 hosts_of(const struct judging *j, const struct net_probe *probe, uint32_t hosts[2])
 {
-	hosts[0] = j->net.rnics[probe->src].host;
-	hosts[1] = j->net.rnics[probe->dst].host;
+	hosts[0] = j->net.rnics[net_src(&j->net, probe)].host;
+	hosts[1] = j->net.rnics[net_dst(&j->net, probe)].host;
 	if (network_of(probe) != PINGMESH_SERVICE)
 		return 0;
 	return hosts[0] != hosts[1] ? 2 : 1;

@@ -132,8 +132,9 @@ all_rnics(const struct ballot *b, const struct pingmesh_problem *tor)
 	for (uint32_t i = b->first; rnics != 0 && i < b->j->end; i++) {
 		const struct net_probe *probe = &net->probes[i];
 
-		if (ballot_takes_part(b, i) && ballot_is_bad(b, probe) && net->rnics[probe->src].tor != tor->node &&
-		    net->rnics[probe->dst].tor != tor->node && ballot_is_over(b, probe, tor))
+		if (ballot_takes_part(b, i) && ballot_is_bad(b, probe) &&
+		    net->rnics[net_src(net, probe)].tor != tor->node && net->rnics[net_dst(net, probe)].tor != tor->node &&
+		    ballot_is_over(b, probe, tor))
 			rnics = 0;
 	}
 	return rnics;
@@ -193,8 +194,8 @@ ballot_is_over(const struct ballot *b, const struct net_probe *probe, const stru
 	uint32_t traces[BALLOT_PATHS], paths = ballot_paths(b, probe, traces);
 
 	for (uint32_t k = 0; k < at->nports; k++)
-		if (ballot_link(run, net->rnics[probe->src].port) == ballot_link(run, at->ports[k]) ||
-		    ballot_link(run, net->rnics[probe->dst].port) == ballot_link(run, at->ports[k]))
+		if (ballot_link(run, net->rnics[net_src(net, probe)].port) == ballot_link(run, at->ports[k]) ||
+		    ballot_link(run, net->rnics[net_dst(net, probe)].port) == ballot_link(run, at->ports[k]))
 			return true;
 	for (uint32_t w = 0; w < paths; w++) {
 		for (uint32_t i = 0; i < net->traces[traces[w]].count; i++) {

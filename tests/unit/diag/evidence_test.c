@@ -297,13 +297,15 @@ test_settings(void **state)
 	records_fini(&r);
 }
 
-/* Probes are kept in few bytes, and their tuples once each, however many there are. */
+/* Probes are kept in few bytes, of any values, and their tuples once each, however many there are. */
 static void
 test_probes(void **state)
 {
-	enum { TUPLES = 1000, PROBES = 3 * TUPLES };
+	enum { TUPLES = 1000, PROBES = 40 * TUPLES };
+	struct ev_probe_reader reader = { 0 };
 	struct evidence ev;
 	struct err err;
+	uint32_t block = 0;
 
 	evidence_init(&ev);
 	for (uint32_t i = 0; i < PROBES; i++) {
@@ -311,9 +313,11 @@ test_probes(void **state)
 					 .hdr.size = sizeof(rec),
 					 .tuple = { .src_ip = i % 2, .dst_ip = 7, .sport = (uint16_t)(i % TUPLES) },
 					 .result = REC_PROBE_TIMEOUT,
-					 .target_qpn = 17,
-					 .seq = i,
-					 .sent_ps = 1000 + i };
+					 .target_qpn = i % 3 != 0 ? 17 : UINT32_MAX,
+					 .seq = i % 5 != 0 ? i : UINT32_MAX - i,
+					 .rtt_ps = i % 7 != 0 ? i : UINT64_MAX - i,
+					 .responder_ps = i % 2 != 0 ? i : RECORD_MAX_PS,
+					 .sent_ps = i % 11 != 0 ? 1000 + i : RECORD_MAX_PS - i };
 
 		assert_int_equal(evidence_add(&ev, &rec.hdr, &err), 0);
 	}
@@ -321,16 +325,30 @@ test_probes(void **state)
 	assert_int_equal(ev.probes.count, PROBES);
 	assert_int_equal(ev.probe_tuples.count, TUPLES);
 	for (uint32_t i = 0; i < PROBES; i++) {
-		const struct ev_probe *probe = EV_AT(ev.probes, struct ev_probe, i);
-		const struct rec_tuple *tuple = EV_AT(ev.probe_tuples, struct rec_tuple, probe->tuple);
+		const struct ev_probe *probe;
+		const struct rec_tuple *tuple;
 
-		assert_int_equal(probe->seq, i);
-		assert_int_equal(probe->sent_ps, 1000 + i);
-		assert_int_equal(probe->target_qpn, 17);
+		if (reader.left == 0) {
+			if (block != 0)
+				evidence_release_probes(&ev, block - 1);
+			evidence_read_probes(&ev, block++, &reader);
+		}
+		probe = evidence_next_probe(&reader);
+		assert_non_null(probe);
+		tuple = EV_AT(ev.probe_tuples, struct rec_tuple, probe->tuple);
+		assert_int_equal(probe->target_qpn, i % 3 != 0 ? 17 : UINT32_MAX);
+		assert_int_equal(probe->seq, i % 5 != 0 ? i : UINT32_MAX - i);
+		assert_true(probe->rtt_ps == (i % 7 != 0 ? i : UINT64_MAX - i));
+		assert_true(probe->responder_ps == (i % 2 != 0 ? i : RECORD_MAX_PS));
+		assert_int_equal(probe->prober_ps, 0);
+		assert_true(probe->sent_ps == (i % 11 != 0 ? 1000 + i : RECORD_MAX_PS - i));
 		assert_int_equal(probe->result, REC_PROBE_TIMEOUT);
 		assert_int_equal(tuple->src_ip, i % 2);
 		assert_int_equal(tuple->sport, i % TUPLES);
 	}
+	assert_null(evidence_next_probe(&reader));
+	assert_int_equal(block, ev.probes.blocks.count);
+	assert_true(ev.probes.size < 32 * PROBES);
 	evidence_fini(&ev);
 }
 
