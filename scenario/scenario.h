@@ -305,6 +305,9 @@ int frame_pools_sum(const struct scenario *scenario, struct frame_pools *sum);
  * policy has them do so every epoch. What polling packets ask for is not known before.
  */
 
+/* @return by when all has happened at best, by the plan and its expected times */
+uint64_t scenario_horizon_ps(const struct scenario *sc);
+
 /*
  * What a step's reports take of the exporter's budget, beginning and end, in frames of their own time, and the report of
  * detections that it hands over, where the policy does: 57, 59 and 61 B, and 24 to 27, measured in rings of 16, 128 and

@@ -4,12 +4,14 @@
  * times, and epochs kept, which depend on these, at last. And of the exporter's budget, when the plan has its times.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "common/array.h"
 #include "common/minmax.h"
 #include "common/units.h"
+#include "common/wire/probe.h"
 #include "common/wire/switch_manage.h"
 #include "dpswitch/fabric/node.h"
 #include "rxe-hosts/agent/policy.h"
@@ -112,6 +114,49 @@ frame_pools_sum(const struct scenario *sc, struct frame_pools *sum)
 	return 0;
 }
 
+/* Its time. */
+
+/* Collectives of a job one after the other. */
+static uint64_t
+job_end_ps(const struct scenario *scenario, uint32_t job)
+{
+	const struct work_job *work = &scenario->workload->jobs[job];
+	uint64_t iteration_ps = work->gap_ps + work->compute_ps;
+
+	for (uint32_t c = 0; c < scenario->plan->ncollectives; c++) {
+		const struct plan_collective *collective = &scenario->plan->collectives[c];
+
+		if (collective->job == job)
+			iteration_ps += collective->expect_ps + scenario->workload->works[c].compute_ps;
+	}
+	return work->start_ps + iteration_ps * work->iterations;
+}
+
+static uint64_t
+later(uint64_t a_ps, uint64_t b_ps)
+{
+	return b_ps != TIME_NEVER && b_ps > a_ps ? b_ps : a_ps;
+}
+
+uint64_t
+scenario_horizon_ps(const struct scenario *scenario)
+{
+	const struct plan *plan = scenario->plan;
+	uint64_t end_ps = 0;
+
+	for (uint32_t j = 0; j < scenario->workload->njobs; j++)
+		if (scenario->workload->jobs[j].enabled)
+			end_ps = later(end_ps, job_end_ps(scenario, j));
+	for (uint32_t i = 0; i < plan->nbackgrounds; i++)
+		if (plan->backgrounds[i].start_ps != TIME_NEVER)
+			end_ps = later(end_ps, plan->backgrounds[i].start_ps + plan->backgrounds[i].ideal_ps);
+	for (uint32_t i = 0; i < plan->nmessages; i++)
+		end_ps = later(end_ps, plan->messages[i].start_ps + plan->messages[i].ideal_ps);
+	for (uint32_t i = 0; i < scenario->faults.count; i++)
+		end_ps = later(end_ps, ((const struct fault_common *)scenario->faults.faults[i].params)->start_ps);
+	return end_ps;
+}
+
 /* The memory of the whole run. */
 
 /* The two programs without a fabric. */
@@ -139,6 +184,15 @@ frame_pools_sum(const struct scenario *sc, struct frame_pools *sum)
 /* Of a direction of a flow, at a switch where its packets are balanced. */
 #define SPRAY_BYTES 10
 #define FRAME_BYTES 256
+
+/*
+ * What the analyzer keeps of a probe, with its share of traceroutes and of responders' counts, at most: 46 to 50 B measured
+ * of 7.6 million of K=8; and the record of one in a frame.
+ */
+#define PROBE_BYTES 50
+#define PROBE_RECORD_BYTES 26
+/* Of a row that a policy asks every port for, every epoch: of a port's, with its state, of a flow's or of a meter's. */
+#define REPORT_ROW_BYTES 210
 
 struct share {
 	const char *what;
@@ -342,10 +396,47 @@ count_samples(const struct scenario *sc, struct share *share)
 	err_set(&share->how, 0, "%u ports to hosts: set switch.sampling to 0", ports);
 }
 
+/* R-Pingmesh's, with the analyzer, as far as the exporter lets them through. */
+static void
+count_probes(const struct scenario *sc, struct share *share)
+{
+	/* It may take longer than the plan has it, which has no times at first. */
+	uint64_t time_ps = min_u64(max_u64(scenario_horizon_ps(sc), sc->pingmesh.duration_ps), sc->limits.virtual_time_ps);
+	double per_s = 0, count;
+
+	share->what = "probes";
+	for (uint32_t r = 0; sc->pingmesh.enabled && r < sc->pinglists.map->nrnics; r++)
+		per_s += pinglist_load_bps(&sc->pinglists, r, sc->pingmesh.service) /
+			 (8.0 * PROBE_DATAGRAMS * PROBE_LINK_BYTES);
+	if (sc->exporter.budget != 0)
+		per_s = fmin(per_s, (double)sc->exporter.budget / PROBE_RECORD_BYTES);
+	count = per_s * (double)time_ps / PS_PER_S;
+	share->bytes = (uint64_t)fmin(count * PROBE_BYTES, (double)(UINT64_MAX / 2));
+	err_set(&share->how, 0,
+		"%.3g probes in %.3g s: raise pingmesh.time_factor, lower pingmesh.duration, or set pingmesh.service to "
+		"false",
+		count, (double)time_ps / PS_PER_S);
+}
+
+/* Rows of ports in use, where a policy asks for them every epoch, as far as the exporter lets them through. */
+static void
+count_reports(const struct scenario *sc, struct share *share)
+{
+	uint64_t rate = report_rate_of_ports(sc), budget = sc->exporter.budget;
+	double time_s = (double)min_u64(scenario_horizon_ps(sc), sc->limits.virtual_time_ps) / PS_PER_S;
+	double rows = (double)(budget != 0 && budget < rate ? budget : rate) / REPORT_PORT_BYTES * time_s;
+
+	share->what = "reports of ports";
+	share->bytes = (uint64_t)fmin(rows * REPORT_ROW_BYTES, (double)(UINT64_MAX / 2));
+	err_set(&share->how, 0,
+		"%.3g rows in %.3g s, as switches report every epoch: raise telemetry.epoch, or lower exporter.budget",
+		rows, time_s);
+}
+
 int
 scenario_check_memory(const struct scenario *sc, struct err *err)
 {
-	struct share shares[8] = { 0 };
+	struct share shares[10] = { 0 };
 	const struct share *largest = shares;
 	char sum_text[32], limit[32], part[32];
 	uint64_t sum = PROGRAMS_BYTES;
@@ -357,6 +448,8 @@ scenario_check_memory(const struct scenario *sc, struct err *err)
 	count_messages(sc, &shares[5]);
 	count_samples(sc, &shares[6]);
 	count_flows(sc, &shares[7]);
+	count_probes(sc, &shares[8]);
+	count_reports(sc, &shares[9]);
 	for (size_t i = 0; i < ARRAY_LEN(shares); i++) {
 		sum = add(sum, shares[i].bytes);
 		largest = shares[i].bytes > largest->bytes ? &shares[i] : largest;

@@ -167,47 +167,6 @@ system_prepare_flowpulse(const struct scenario *scenario, struct system_sets *se
 	return ret == 0 ? predict(scenario, sets, err) : ret;
 }
 
-/* By when all has happened, by the plan: collectives of a job one after the other. */
-static uint64_t
-job_end_ps(const struct scenario *scenario, uint32_t job)
-{
-	const struct work_job *work = &scenario->workload->jobs[job];
-	uint64_t iteration_ps = work->gap_ps + work->compute_ps;
-
-	for (uint32_t c = 0; c < scenario->plan->ncollectives; c++) {
-		const struct plan_collective *collective = &scenario->plan->collectives[c];
-
-		if (collective->job == job)
-			iteration_ps += collective->expect_ps + scenario->workload->works[c].compute_ps;
-	}
-	return work->start_ps + iteration_ps * work->iterations;
-}
-
-static uint64_t
-later(uint64_t a_ps, uint64_t b_ps)
-{
-	return b_ps != TIME_NEVER && b_ps > a_ps ? b_ps : a_ps;
-}
-
-static uint64_t
-horizon_ps(const struct scenario *scenario)
-{
-	const struct plan *plan = scenario->plan;
-	uint64_t end_ps = 0;
-
-	for (uint32_t j = 0; j < scenario->workload->njobs; j++)
-		if (scenario->workload->jobs[j].enabled)
-			end_ps = later(end_ps, job_end_ps(scenario, j));
-	for (uint32_t i = 0; i < plan->nbackgrounds; i++)
-		if (plan->backgrounds[i].start_ps != TIME_NEVER)
-			end_ps = later(end_ps, plan->backgrounds[i].start_ps + plan->backgrounds[i].ideal_ps);
-	for (uint32_t i = 0; i < plan->nmessages; i++)
-		end_ps = later(end_ps, plan->messages[i].start_ps + plan->messages[i].ideal_ps);
-	for (uint32_t i = 0; i < scenario->faults.count; i++)
-		end_ps = later(end_ps, ((const struct fault_common *)scenario->faults.faults[i].params)->start_ps);
-	return end_ps;
-}
-
 /* @param ppm  set to the least factor that is of use, and at which probes leave enough of every RNIC's link */
 static int
 pingmesh_least(const struct scenario *scenario, uint64_t *ppm, struct err *err)
@@ -233,7 +192,7 @@ pingmesh_least(const struct scenario *scenario, uint64_t *ppm, struct err *err)
 static int
 system_prepare_pingmesh(const struct scenario *scenario, struct system_sets *sets, struct err *err)
 {
-	uint64_t period_ps = pingmesh_times(PINGMESH_PPM).period_ps, horizon = horizon_ps(scenario);
+	uint64_t period_ps = pingmesh_times(PINGMESH_PPM).period_ps, horizon = scenario_horizon_ps(scenario);
 	uint64_t ppm = horizon / (PINGMESH_PERIODS * (period_ps / PINGMESH_PPM));
 	uint64_t least;
 	int ret;
@@ -250,7 +209,7 @@ system_prepare_pingmesh(const struct scenario *scenario, struct system_sets *set
 		ret = system_set(sets, err, "pingmesh.time_factor=%llu.%06llu", (unsigned long long)(ppm / PINGMESH_PPM),
 				 (unsigned long long)(ppm % PINGMESH_PPM));
 	}
-	horizon = later(horizon, PINGMESH_PERIODS * pingmesh_times((uint32_t)ppm).period_ps);
+	horizon = max_u64(horizon, PINGMESH_PERIODS * pingmesh_times((uint32_t)ppm).period_ps);
 	if (ret == 0 && scenario->pingmesh.duration_ps == 0)
 		ret = system_set(sets, err, "pingmesh.duration=%lluns", (unsigned long long)(horizon / PS_PER_NS));
 	return ret;
