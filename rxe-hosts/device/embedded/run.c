@@ -294,6 +294,7 @@ void
 host_fail_qp(struct host *host, struct send_qp *qp, const char *why)
 {
 	const struct flow *flow = &host->config.flows->flows[qp->flow];
+	const struct topo_node *nodes = host->node.topo->nodes;
 	struct send_times times;
 	struct rc_post post;
 	uint64_t acked_bytes;
@@ -302,9 +303,9 @@ host_fail_qp(struct host *host, struct send_qp *qp, const char *why)
 	if (host->node.status != NODE_QP_ERROR) {
 		host->node.status = NODE_QP_ERROR;
 		snprintf(host->node.error, sizeof(host->node.error),
-			 "QP %u of flow %u->%u/%u>%u: retries exhausted, %s; %llu B of its message acknowledged",
-			 flow->src_qpn, flow->src_node, flow->dst_node, flow->sport, flow->dport, why,
-			 (unsigned long long)rc_send_acked_bytes(&qp->rc, &host->params));
+			 "QP %u of flow %s->%s/%u>%u: retries exhausted, %s; %llu B of its message acknowledged",
+			 flow->src_qpn, nodes[flow->src_node].name, nodes[flow->dst_node].name, flow->sport, flow->dport,
+			 why, (unsigned long long)rc_send_acked_bytes(&qp->rc, &host->params));
 	}
 	while (rc_send_flush(&qp->rc, &host->params, host->now_ps, &post, &times, &acked_bytes)) {
 		struct wc wc = {

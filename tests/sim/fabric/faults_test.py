@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Every fault: the run ends as it should, counters move, invariants hold, real data arrives whole, truth.json reports."""
+import re
+
 from cases import CLEAN_NS, fault, small
 from harness import check, rocelab, sets
 
@@ -134,7 +136,8 @@ def blackholes():
 
     run = rocelab(small(fault("blackhole", switch="A", dst="a1", start="50us")), *SHORT_RETRIES)
     check(run.run["end_reason"] == "qp_error", "a blackhole for ever: retries are spent", run.run)
-    check("retries exhausted" in run.run["error"], "a blackhole for ever: run.json says which QP", run.run["error"])
+    check(re.search(r"^QP \d+ of flow \w+->a1/\d+>4791: retries exhausted, ", run.run["error"]),
+          "a blackhole for ever: run.json says which QP", run.run["error"])
     check(run.findings("blackhole"), "a blackhole for ever: the verdict says blackhole", run.findings())
 
 
