@@ -726,9 +726,13 @@ read_messages(struct chakra *chakra, uint32_t rank, uint8_t *bytes, size_t size)
 		size_t begin = at;
 		uint64_t length;
 
-		if (!chakra_varint(bytes, size, &at, &length) || length > size - at || length > MAX_MESSAGE_BYTES)
+		if (!chakra_varint(bytes, size, &at, &length) || length > size - at)
 			return err_set(chakra->err, -EINVAL, "%s: byte %zu: the file ends within a message, or is no trace",
 				       chakra->paths[rank], begin);
+		if (length > MAX_MESSAGE_BYTES)
+			return err_set(chakra->err, -EINVAL,
+				       "%s: byte %zu: a message of %" PRIu64 " B; %u MiB at most would be right",
+				       chakra->paths[rank], begin, length, MAX_MESSAGE_BYTES >> 20);
 		if (count > most_nodes)
 			return err_set(chakra->err, -EINVAL,
 				       "%s: byte %zu: more than %" PRIu64

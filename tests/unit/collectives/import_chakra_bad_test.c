@@ -272,7 +272,7 @@ lengths_of_messages_have_limits(void **state)
 	write_traces();
 	snprintf(path, sizeof(path), "%s/trace.1.et", folder);
 	assert_int_equal(truncate(path, 65 << 20), 0);
-	refused_as_written("trace.1.et: byte 60: the file ends within a message, or is no trace");
+	refused_as_written("trace.1.et: byte 60: a message of 67108865 B; 64 MiB at most would be right");
 	pair(10);
 	files[1].used = 8;
 	memset(files[1].at + 8, 0xff, 20);
