@@ -379,9 +379,13 @@ analyze(struct options *options)
 	int fd = options->read != NULL ? source_open_file(options->read, &err) : accept_stream(options->listen, &err);
 	int status = EXIT_DONE, rc;
 
+	if (fd == -EINTR) { /* nobody asks what it waited for: a user, or a fabric that refused to begin and has said why */
+		log_debug("%s", err.text);
+		return EXIT_INTERRUPTED;
+	}
 	if (fd < 0) {
 		log_refusal("%s", err.text);
-		return fd == -EINTR ? EXIT_INTERRUPTED : EXIT_USAGE;
+		return EXIT_USAGE;
 	}
 	evidence_init(&ev);
 	rc = read_stream(options, fd, &ev, &err);

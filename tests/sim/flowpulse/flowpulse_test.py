@@ -115,7 +115,8 @@ for what, (content, refusal) in useless.items():
     path = scratch() / "useless.csv"
     path.write_text(content)
     run = command(ROCELAB, "run", SCENARIO, "--out", scratch(), *sets(flowpulse__prediction="simulated", flowpulse__file=str(path)), expect=2)
-    check("useless.csv" in run.stderr and refusal in run.stderr, f"a prediction that is useless ({what}) is refused", run.stderr)
+    check("useless.csv" in run.stderr and refusal in run.stderr and len(run.stderr.splitlines()) == 1,
+          f"a prediction that is useless ({what}) is refused in one line", run.stderr)
 
 # Nor is a file read that goes with the earlier run in the same folder: nothing is lost.
 run = command(ROCELAB, "run", SCENARIO, "--out", earlier.parent,
