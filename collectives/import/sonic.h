@@ -103,6 +103,13 @@ struct sonic_port {
 	uint16_t number;                 /* in the scenario; 0: it has no cable */
 };
 
+/* What the files have and a scenario does not: kinds are rows of a table in sonic_files.c. */
+#define SONIC_KINDS_LEFT 16
+struct sonic_left {
+	char first[256]; /* file, place, value */
+	uint32_t count;
+};
+
 struct sonic_switch {
 	const char *path;
 	char name[SONIC_NAME];                     /* the device's; with its ASIC's where files of several are there */
@@ -113,28 +120,22 @@ struct sonic_switch {
 	struct sonic_profile profiles[SONIC_PROFILES];
 	struct sonic_wred wreds[SONIC_WREDS];
 	uint32_t npools, nprofiles, nwreds;
-	uint64_t buffer_bytes;   /* its largest pool */
-	bool has_warned_of_both; /* of a pool for both sides */
+	struct sonic_left wrong_side; /* rows with a profile of the other side's pool */
+	uint64_t buffer_bytes;        /* its largest pool */
+	bool has_warned_of_both;      /* of a pool for both sides */
 };
 
 /* A row of pg_profile_lookup.ini; the size as it is there. */
 struct sonic_row {
 	uint64_t rate_mbps, size_bytes, xon_bytes, xon_offset_bytes, xoff_bytes;
 	uint32_t length_m;
-	int32_t dynamic_th;
+	int64_t threshold; /* a power of 2 or bytes, as the pool's mode is */
 };
 
 /* "Ethernet0,Ethernet4|3-4" */
 struct sonic_key {
 	const char *bar; /* behind the ports */
 	uint32_t from, to;
-};
-
-/* What the files have and a scenario does not: kinds are rows of a table in sonic_files.c. */
-#define SONIC_KINDS_LEFT 16
-struct sonic_left {
-	char first[256]; /* file, place, value */
-	uint32_t count;
 };
 
 /* What is of no single switch. */
@@ -163,8 +164,23 @@ int sonic_read_rows(const char *path, struct sonic_common *common, struct err *e
 bool sonic_parse_key(const char *text, struct sonic_key *key);
 /* Notes what of a file's tables a scenario has no place for. */
 void sonic_note_left(const json_t *tables, const char *path, struct sonic_left left[SONIC_KINDS_LEFT]);
+/* Notes a field, and its value. @param field, value  NULL: none */
+void sonic_note(struct sonic_left *left, const char *path, const char *table, const char *key, const char *field,
+		const json_t *value);
+/* Warns of places of one kind: the first, its value, what it means here, and their number. */
+void sonic_warn_of(const struct sonic_left *left, const char *meaning);
 /* Warns of what was noted, a line a kind: the first place, its value, what it means here, and the number of places. */
 void sonic_warn_of_left(const struct sonic_left left[SONIC_KINDS_LEFT]);
+/*
+ * Vendors' files differ in whether a pool's size includes reserves (SAI, POOL_ATTR_SHARED_SIZE) and headroom. The
+ * chip's buffer is as large as its largest pool: groups' bytes that do not fit in it beside an ingress pool are part of
+ * that pool's size, and are subtracted.
+ */
+void sonic_separate_headroom(struct sonic_switch *at);
+/* Pools without a size are of SONiC's dynamic buffer model, which computes them as it runs. */
+void sonic_drop_pools_without_size(struct sonic_switch *at);
+/* Converts priority groups to classes. */
+void sonic_sort_groups(struct sonic_switch *at);
 /* Writes the pools and profiles of a switch that has some. */
 void sonic_write_pools(const struct sonic_switch *at, FILE *to);
 /* Writes the settings of a switch, or of its ports that differ. @param data_class  of RoCE data at hosts */

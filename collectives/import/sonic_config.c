@@ -82,6 +82,21 @@ each(const struct reader *r, const char *name, int (*read)(const struct reader *
 	return ret;
 }
 
+/* Blanks around the digits, which SONiC's stoul() skips, too. */
+static bool
+parse_padded(const char *text, uint64_t max, uint64_t *value)
+{
+	static const char blanks[] = " \t\r\n";
+	const char *from = text + strspn(text, blanks);
+	size_t length = strcspn(from, blanks);
+	char digits[32];
+
+	if (length >= sizeof(digits) || from[length + strspn(from + length, blanks)] != '\0')
+		return false;
+	snprintf(digits, sizeof(digits), "%.*s", (int)length, from);
+	return number_parse(digits, 0, max, value);
+}
+
 /* "123", or 123. @return 1: it is there, 0: it is not, or -EINVAL */
 static int
 number(const struct reader *r, const struct entry *entry, const char *field, uint64_t max, uint64_t *value)
@@ -97,7 +112,7 @@ number(const struct reader *r, const struct entry *entry, const char *field, uin
 		*value = (uint64_t)json_integer_value(found);
 		return 1;
 	}
-	if (text != NULL && number_parse(text, 0, max, value))
+	if (text != NULL && parse_padded(text, max, value))
 		return 1;
 	if (text != NULL)
 		return fail(r, entry, field, "found \"%s\"; 0 to %" PRIu64 " would be right",
@@ -506,11 +521,13 @@ find_profile(const struct reader *r, const struct entry *entry, bool egress, uin
 		*index = SONIC_NONE;
 		return 0;
 	}
-	if (r->at->pools[r->at->profiles[*index].pool].egress != egress)
-		return fail(r, entry, "profile", "\"%s\" is of an %s pool; a profile of an %s pool would be right", name,
-			    egress ? "ingress" : "egress", egress ? "egress" : "ingress");
-	if (has_no_room(r->at, *index))
+	if (r->at->pools[r->at->profiles[*index].pool].egress != egress) {
+		sonic_note(&r->at->wrong_side, entry->file, entry->table, entry->key, "profile",
+			   json_object_get(entry->fields, "profile"));
 		*index = SONIC_NONE;
+	} else if (has_no_room(r->at, *index)) {
+		*index = SONIC_NONE;
+	}
 	return 0;
 }
 
@@ -689,12 +706,24 @@ read_groups_of(const struct reader *r, const struct entry *entry, struct sonic_p
 	return 0;
 }
 
+/* What has the map of DSCPs of a port: its own row, else that of all ports. @param global  filled in */
+static const struct entry *
+entry_of_dscps(const struct reader *r, const struct entry *entry, struct entry *global)
+{
+	const json_t *table = table_of(r, "PORT_QOS_MAP", global);
+
+	global->key = "global";
+	global->fields = json_object_get(table, "global");
+	return json_object_get(entry->fields, "dscp_to_tc_map") != NULL ? entry : global;
+}
+
 /* The queue of a DSCP at a port. */
 static int
 look_up_queue(const struct reader *r, const struct entry *entry, uint32_t dscp, uint64_t *queue)
 {
 	uint64_t tc = 0;
-	int ret = look_up(r, entry, "dscp_to_tc_map", "DSCP_TO_TC_MAP", dscp, &tc);
+	struct entry global;
+	int ret = look_up(r, entry_of_dscps(r, entry, &global), "dscp_to_tc_map", "DSCP_TO_TC_MAP", dscp, &tc);
 
 	*queue = tc;
 	return ret == 0 ? look_up(r, entry, "tc_to_queue_map", "TC_TO_QUEUE_MAP", tc, queue) : ret;
@@ -741,11 +770,12 @@ read_classes(const struct reader *r, const struct entry *entry, uint8_t *classes
 static int
 read_maps_of(const struct reader *r, const struct entry *entry, struct sonic_port *port)
 {
+	struct entry global;
 	uint64_t queue;
 	int ret = read_classes(r, entry, &port->settings.lossless);
 
 	ret = ret == 0 ? read_groups_of(r, entry, port) : ret;
-	if (ret != 0 || json_object_get(entry->fields, "dscp_to_tc_map") == NULL)
+	if (ret != 0 || json_object_get(entry_of_dscps(r, entry, &global)->fields, "dscp_to_tc_map") == NULL)
 		return ret;
 	ret = look_up_queue(r, entry, r->common->dscp, &queue);
 	if (ret != 0)
@@ -775,6 +805,21 @@ read_maps(const struct reader *r, const struct entry *entry)
 			return fail(r, entry, NULL, "no such port in PORT");
 		name += length + (name[length] == ',');
 	}
+	return ret;
+}
+
+/* Ports without a row of their own have the map of all ports. */
+static int
+read_global_map(const struct reader *r)
+{
+	struct entry global, none = { .fields = NULL };
+	int ret = 0;
+
+	if (json_object_get(entry_of_dscps(r, &none, &global)->fields, "dscp_to_tc_map") == NULL)
+		return 0;
+	for (uint32_t i = 0; ret == 0 && i < r->at->nports; i++)
+		if (r->at->ports[i].settings.roce_class == SONIC_NONE)
+			ret = read_maps_of(r, &global, &r->at->ports[i]);
 	return ret;
 }
 
@@ -808,22 +853,42 @@ read_watchdog(const struct reader *r, const struct entry *entry)
 	return 0;
 }
 
-/* The profile that SONiC makes of a row, for a port whose class has PFC and no profile of its own. */
+/* The threshold of a row is what the pool's mode says: buffermgrd writes it as dynamic_th or static_th. */
+static int
+put_threshold(const struct reader *r, const struct entry *entry, const struct sonic_row *row, struct sonic_profile *profile)
+{
+	bool is_static = r->at->pools[profile->pool].is_static;
+
+	if (is_static ? row->threshold < 0 : row->threshold < -127 || row->threshold > 127)
+		return fail(r, entry, NULL,
+			    "its row of pg_profile_lookup.ini has threshold %" PRId64
+			    "; of the %s ingress_lossless_pool %s would be right",
+			    row->threshold, is_static ? "static" : "dynamic",
+			    is_static ? "bytes" : "a power of 2, -8 to 8,");
+	profile->is_static = is_static;
+	profile->static_th_bytes = is_static ? (uint64_t)row->threshold : 0;
+	profile->dynamic_th = is_static ? 0 : (int32_t)row->threshold;
+	return 0;
+}
+
+/*
+ * The profile that SONiC makes of a row, for a port whose class has PFC and no profile of its own.
+ * @param index  out; SONIC_NONE: there is no row
+ */
 static int
 make_profile(const struct reader *r, const struct sonic_port *port, uint8_t *index)
 {
 	const struct sonic_row *row = NULL;
 	struct sonic_profile profile = { .pool = find_pool(r->at, "ingress_lossless_pool") };
 	struct entry entry = { .file = r->at->path, .table = "PORT", .key = port->name };
+	int ret;
 
+	*index = SONIC_NONE;
 	for (uint32_t i = 0; i < r->common->nrows; i++)
 		if (r->common->rows[i].rate_mbps == port->rate_mbps && r->common->rows[i].length_m == port->length_m)
 			row = &r->common->rows[i];
 	if (row == NULL)
-		return fail(r, &entry, NULL,
-			    "a class with PFC has no BUFFER_PG profile, and no pg_profile_lookup.ini has a row \"%" PRIu64
-			    " %um\": give one",
-			    port->rate_mbps, port->length_m);
+		return 0;
 	if (profile.pool == SONIC_NONE)
 		return fail(r, &entry, NULL, "a BUFFER_POOL ingress_lossless_pool would be right: rows are of it");
 	snprintf(profile.name, sizeof(profile.name), "pg_lossless_%" PRIu64 "_%um_profile", row->rate_mbps, row->length_m);
@@ -836,96 +901,45 @@ make_profile(const struct reader *r, const struct sonic_port *port, uint8_t *ind
 	profile.xon_bytes = row->xon_bytes;
 	profile.xon_offset_bytes = row->xon_offset_bytes;
 	profile.xoff_bytes = row->xoff_bytes;
-	profile.dynamic_th = row->dynamic_th;
+	ret = put_threshold(r, &entry, row, &profile);
+	if (ret != 0)
+		return ret;
 	*index = (uint8_t)r->at->nprofiles;
 	return add_profile(r, &entry, &profile);
 }
 
-/* Converts priority groups to classes. */
-static void
-sort_groups(struct sonic_switch *at)
-{
-	for (uint32_t i = 0; i < at->nports; i++) {
-		uint8_t *groups = at->ports[i].settings.groups, of_group[SONIC_CLASSES];
-
-		memcpy(of_group, groups, sizeof(of_group));
-		for (uint8_t class = 0; class < SONIC_CLASSES; class ++)
-			groups[class] = of_group[at->ports[i].group_of[class]];
-	}
-}
-
+/* SONiC's buffermgrd gives a port no headroom without a row: it pauses nobody. */
 static int
 complete_groups(const struct reader *r)
 {
+	char first[2 * SONIC_NAME] = "", more[64] = "";
+	uint32_t without = 0;
 	int ret = 0;
 
 	for (uint32_t i = 0; ret == 0 && i < r->at->nports; i++) {
 		struct sonic_port *port = &r->at->ports[i];
 
-		for (uint8_t class = 1; ret == 0 && class < SONIC_CLASSES; class ++)
-			if (port->up && (port->settings.lossless >> class & 1) != 0 &&
-			    port->settings.groups[class] == SONIC_NONE)
-				ret = make_profile(r, port, &port->settings.groups[class]);
-	}
-	return ret;
-}
+		for (uint8_t class = 1; ret == 0 && class < SONIC_CLASSES; class ++) {
+			uint8_t *group = &port->settings.groups[class];
 
-/* @return bytes that the priority groups take beside a pool, or of it: reserves, and headroom, shared or their own */
-static uint64_t
-beside_bytes(const struct sonic_switch *at, uint32_t pool)
-{
-	uint64_t reserves = 0, headroom = 0;
-
-	for (uint32_t p = 0; p < at->nports; p++)
-		for (uint8_t class = 1; at->ports[p].up && class < SONIC_CLASSES; class ++) {
-			uint8_t profile = at->ports[p].settings.groups[class];
-
-			if (profile == SONIC_NONE || at->profiles[profile].pool != pool)
+			if (!port->up || (port->settings.lossless >> class & 1) == 0 || *group != SONIC_NONE)
 				continue;
-			reserves += at->profiles[profile].size_bytes;
-			headroom +=
-				(at->ports[p].settings.lossless >> class & 1) != 0 ? at->profiles[profile].xoff_bytes : 0;
+			ret = make_profile(r, port, group);
+			if (ret != 0 || *group != SONIC_NONE)
+				continue;
+			port->settings.lossless &= (uint8_t) ~(1u << class);
+			if (without++ == 0)
+				snprintf(first, sizeof(first), "%s: class %u (row \"%" PRIu64 " %um\")", port->name, class,
+					 port->rate_mbps, port->length_m);
 		}
-	return reserves + (at->pools[pool].xoff_bytes != 0 ? at->pools[pool].xoff_bytes : headroom);
-}
-
-/*
- * Vendors' files differ in whether a pool's size includes reserves (SAI, POOL_ATTR_SHARED_SIZE) and headroom. The
- * chip's buffer is as large as its largest pool: groups' bytes that do not fit in it beside an ingress pool are part of
- * that pool's size, and are subtracted.
- */
-static void
-separate_headroom(struct sonic_switch *at)
-{
-	for (uint32_t i = 0; i < at->npools; i++)
-		at->buffer_bytes = max_u64(at->buffer_bytes, at->pools[i].size_bytes);
-	for (uint32_t i = 0; i < at->npools; i++) {
-		struct sonic_pool *pool = &at->pools[i];
-		uint64_t all = pool->size_bytes + beside_bytes(at, i);
-
-		if (!pool->egress && all > at->buffer_bytes && pool->size_bytes > all - at->buffer_bytes)
-			pool->size_bytes -= all - at->buffer_bytes;
 	}
-}
-
-/* Pools without a size are of SONiC's dynamic buffer model, which computes them as it runs. */
-static void
-drop_pools_without_size(struct sonic_switch *at)
-{
-	for (uint32_t i = 0; i < at->npools; i++) {
-		if (at->pools[i].has_size)
-			continue;
-		log_warning(
-			"%s: BUFFER_POOL.%s has no size (the dynamic buffer model): pools and profiles are left out, and "
-			"buffers are those of switch.profile; another file with BUFFER_POOL sizes as the switch shows them "
-			"would be right",
-			at->path, at->pools[i].name);
-		at->npools = at->nprofiles = 0;
-	}
-	for (uint32_t p = 0; at->npools == 0 && p < at->nports; p++) {
-		memset(at->ports[p].settings.groups, SONIC_NONE, SONIC_CLASSES);
-		memset(at->ports[p].settings.queues, SONIC_NONE, SONIC_CLASSES);
-	}
+	if (without > 1)
+		snprintf(more, sizeof(more), "; so it is at %" PRIu32 " more ports and classes", without - 1);
+	if (without != 0)
+		log_warning("%s: PORT.%s has PFC and no BUFFER_PG profile, and no pg_profile_lookup.ini has its row: "
+			    "SONiC gives it no headroom, and it has no PFC here; a row or a profile would be right%s",
+			    r->at->path, first, more);
+	return ret;
 }
 
 int
@@ -959,16 +973,18 @@ sonic_read_switch(const json_t *config, const struct sonic_common *common, struc
 		qsort(at->ports, at->nports, sizeof(*at->ports), compare_ports);
 	for (size_t i = 0; ret == 0 && i < ARRAY_LEN(tables); i++)
 		ret = each(&r, tables[i].table, tables[i].read);
+	ret = ret == 0 ? read_global_map(&r) : ret;
 	if (ret != 0)
 		return ret;
 	for (uint32_t p = 0; p < at->nports; p++)
 		at->ports[p].length_m = at->ports[p].length_m != 0 ? at->ports[p].length_m : DEFAULT_LENGTH_M;
-	drop_pools_without_size(at);
+	sonic_drop_pools_without_size(at);
 	if (at->npools == 0)
 		return 0;
-	sort_groups(at);
+	sonic_sort_groups(at);
+	sonic_warn_of(&at->wrong_side, "a pool's profiles are of its side, of ingress for groups and of egress for queues");
 	ret = complete_groups(&r);
-	separate_headroom(at);
+	sonic_separate_headroom(at);
 	return ret;
 }
 

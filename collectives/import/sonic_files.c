@@ -75,7 +75,7 @@ static bool
 parse_row(char *text, struct sonic_row *row)
 {
 	char *words[8], *rest = text, *word;
-	uint64_t values[3], metres, offset = 0, exponent;
+	uint64_t values[3], metres, offset = 0, threshold;
 	size_t count = 0, length;
 	bool negative;
 
@@ -93,7 +93,7 @@ parse_row(char *text, struct sonic_row *row)
 		if (!number_parse(words[2 + i], 0, SONIC_MAX_BUFFER, &values[i]))
 			return false;
 	negative = words[5][0] == '-';
-	if (!number_parse(words[5] + negative, 0, 127, &exponent) ||
+	if (!number_parse(words[5] + negative, 0, SONIC_MAX_BUFFER, &threshold) ||
 	    !number_parse(words[0], 1, SONIC_MAX_MBPS, &row->rate_mbps) ||
 	    !number_parse(words[1], 0, SONIC_MAX_LENGTH_M, &metres) ||
 	    (count > 6 && !number_parse(words[6], 0, SONIC_MAX_BUFFER, &offset)))
@@ -103,7 +103,7 @@ parse_row(char *text, struct sonic_row *row)
 	row->xoff_bytes = values[2];
 	row->size_bytes = values[0];
 	row->xon_offset_bytes = offset;
-	row->dynamic_th = negative ? -(int32_t)exponent : (int32_t)exponent;
+	row->threshold = negative ? -(int64_t)threshold : (int64_t)threshold;
 	return true;
 }
 
@@ -150,7 +150,7 @@ sonic_read_rows(const char *path, struct sonic_common *common, struct err *err)
 				      same_row(common)->xoff_bytes);
 	}
 	if (ret == 0 && common->nrows == before)
-		ret = err_set(err, -EINVAL, "%s:%d: no row; \"100000 5m 18432 18432 35840 0\" is one", path, number_of);
+		log_warning("%s:%d: no row; \"100000 5m 18432 18432 35840 0\" is one", path, number_of);
 	free(text);
 	return ret;
 }
@@ -213,9 +213,9 @@ static const struct left_field left_fields[] = {
 
 _Static_assert(ARRAY_LEN(left_classes) + ARRAY_LEN(left_fields) <= SONIC_KINDS_LEFT, "a kind has a place");
 
-/* @param field, value  NULL: none */
-static void
-note(struct sonic_left *left, const char *path, const char *table, const char *key, const char *field, const json_t *value)
+void
+sonic_note(struct sonic_left *left, const char *path, const char *table, const char *key, const char *field,
+	   const json_t *value)
 {
 	char shown[64], text[64];
 
@@ -244,7 +244,7 @@ note_rows(const json_t *map, const char *path, const char *table, const char *ke
 		    (json_is_integer(value) ||
 		     (json_is_string(value) && number_parse(json_string_value(value), 0, UINT16_MAX, &to))) &&
 		    from != to)
-			note(left, path, table, key, printable_text(name, shown, sizeof(shown)), value);
+			sonic_note(left, path, table, key, printable_text(name, shown, sizeof(shown)), value);
 	}
 }
 
@@ -258,12 +258,12 @@ note_fields(const json_t *tables, const char *path, const struct left_field *kin
 		const json_t *value = kind->field != NULL ? json_object_get(fields, kind->field) : NULL;
 
 		if (kind->field == NULL)
-			note(left, path, kind->table, key, NULL, NULL);
+			sonic_note(left, path, kind->table, key, NULL, NULL);
 		else if (kind->field[0] == '\0')
 			note_rows(fields, path, kind->table, key, left);
 		else if (value != NULL && (kind->harmless == NULL || !json_is_string(value) ||
 					   strcmp(json_string_value(value), kind->harmless) != 0))
-			note(left, path, kind->table, key, kind->field, value);
+			sonic_note(left, path, kind->table, key, kind->field, value);
 	}
 }
 
@@ -279,7 +279,8 @@ note_classes(const json_t *tables, const char *path, const struct left_classes *
 		void *first = json_object_iter(fields);
 
 		if (sonic_parse_key(key, &range) && range.from <= kind->to && range.to >= kind->from && first != NULL)
-			note(left, path, kind->table, key, json_object_iter_key(first), json_object_iter_value(first));
+			sonic_note(left, path, kind->table, key, json_object_iter_key(first),
+				   json_object_iter_value(first));
 	}
 }
 
@@ -293,18 +294,21 @@ sonic_note_left(const json_t *tables, const char *path, struct sonic_left left[S
 }
 
 void
+sonic_warn_of(const struct sonic_left *left, const char *meaning)
+{
+	char more[64] = "";
+
+	if (left->count > 1)
+		snprintf(more, sizeof(more), "; so it is at %" PRIu32 " more place%s", left->count - 1,
+			 left->count == 2 ? "" : "s");
+	if (left->count != 0)
+		log_warning("%s is left out: %s%s", left->first, meaning, more);
+}
+
+void
 sonic_warn_of_left(const struct sonic_left left[SONIC_KINDS_LEFT])
 {
-	for (size_t i = 0; i < ARRAY_LEN(left_classes) + ARRAY_LEN(left_fields); i++) {
-		char more[64] = "";
-
-		if (left[i].count > 1)
-			snprintf(more, sizeof(more), "; so it is at %" PRIu32 " more place%s", left[i].count - 1,
-				 left[i].count == 2 ? "" : "s");
-		if (left[i].count != 0)
-			log_warning("%s is left out: %s%s", left[i].first,
-				    i < ARRAY_LEN(left_classes) ? left_classes[i].meaning
-								: left_fields[i - ARRAY_LEN(left_classes)].meaning,
-				    more);
-	}
+	for (size_t i = 0; i < ARRAY_LEN(left_classes) + ARRAY_LEN(left_fields); i++)
+		sonic_warn_of(&left[i], i < ARRAY_LEN(left_classes) ? left_classes[i].meaning
+								    : left_fields[i - ARRAY_LEN(left_classes)].meaning);
 }

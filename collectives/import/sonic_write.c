@@ -2,13 +2,83 @@
 /* A switch that runs SONiC as a scenario has it: its pools and profiles, and the settings of its ports. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "collectives/import/sonic.h"
+#include "common/log.h"
 #include "common/minmax.h"
 
 #define DSCP_STEP 8   /* class c has DSCP 8 x c here */
 #define BEST_EFFORT 1 /* stands for class 0, which carries control here */
 #define MAX_WEIGHT 64
+
+/* @return bytes that the priority groups take beside a pool, or of it: reserves, and headroom, shared or their own */
+static uint64_t
+beside_bytes(const struct sonic_switch *at, uint32_t pool)
+{
+	uint64_t reserves = 0, headroom = 0;
+
+	for (uint32_t p = 0; p < at->nports; p++)
+		for (uint8_t class = 1; at->ports[p].up && class < SONIC_CLASSES; class ++) {
+			uint8_t profile = at->ports[p].settings.groups[class];
+
+			if (profile == SONIC_NONE || at->profiles[profile].pool != pool)
+				continue;
+			reserves += at->profiles[profile].size_bytes;
+			headroom +=
+				(at->ports[p].settings.lossless >> class & 1) != 0 ? at->profiles[profile].xoff_bytes : 0;
+		}
+	return reserves + (at->pools[pool].xoff_bytes != 0 ? at->pools[pool].xoff_bytes : headroom);
+}
+
+void
+sonic_separate_headroom(struct sonic_switch *at)
+{
+	for (uint32_t i = 0; i < at->npools; i++)
+		at->buffer_bytes = max_u64(at->buffer_bytes, at->pools[i].size_bytes);
+	for (uint32_t i = 0; i < at->npools; i++) {
+		struct sonic_pool *pool = &at->pools[i];
+		uint64_t all = pool->size_bytes + beside_bytes(at, i);
+
+		if (!pool->egress && all > at->buffer_bytes && pool->size_bytes > all - at->buffer_bytes)
+			pool->size_bytes -= all - at->buffer_bytes;
+	}
+}
+
+void
+sonic_sort_groups(struct sonic_switch *at)
+{
+	for (uint32_t i = 0; i < at->nports; i++) {
+		uint8_t *groups = at->ports[i].settings.groups, of_group[SONIC_CLASSES];
+
+		memcpy(of_group, groups, sizeof(of_group));
+		for (uint8_t class = 0; class < SONIC_CLASSES; class ++)
+			groups[class] = of_group[at->ports[i].group_of[class]];
+	}
+}
+
+void
+sonic_drop_pools_without_size(struct sonic_switch *at)
+{
+	bool had_none = at->npools == 0;
+
+	for (uint32_t i = 0; i < at->npools; i++) {
+		if (at->pools[i].has_size)
+			continue;
+		log_warning(
+			"%s: BUFFER_POOL.%s has no size (the dynamic buffer model): pools and profiles are left out, and "
+			"buffers are those of switch.profile; another file with BUFFER_POOL sizes as the switch shows them "
+			"would be right",
+			at->path, at->pools[i].name);
+		at->npools = at->nprofiles = 0;
+	}
+	if (had_none && at->nports != 0 && at->ports[0].settings.lossless != 0)
+		log_warning("%s: no BUFFER_POOL: buffers and headroom are those of switch.profile", at->path);
+	for (uint32_t p = 0; at->npools == 0 && p < at->nports; p++) {
+		memset(at->ports[p].settings.groups, SONIC_NONE, SONIC_CLASSES);
+		memset(at->ports[p].settings.queues, SONIC_NONE, SONIC_CLASSES);
+	}
+}
 
 static void
 write_rows(const char *key, const struct sonic_switch *at, const uint8_t of[SONIC_CLASSES], FILE *to)

@@ -273,7 +273,20 @@ refused("a config_db.json for each switch would be right", BASE[0])
 refused("pg_profile_lookup.ini:1: \"speed cable size xon xoff threshold [xon_offset]\"", write("pg_profile_lookup.ini", "100000 5 1 2 3 4\n"))
 ini = write("twice.ini", "100000 5m 1 2 3 4\n100000 5m 1 2 5 4\n")
 refused("twice.ini:2: 100000 Mbps and 5 m have a row already, of xoff 3; one row would be right", *files(fabric(), *BASE), ini)
-refused("empty.ini:2: no row", *files(fabric(), *BASE), write("empty.ini", "# none\n"))
+_, warned = imported(*files(fabric(), *BASE), write("empty.ini", "# none\n"))
+check("empty.ini:2: no row" in warned, "a file without a row, as some devices have, is named", warned)
+fast = {"leaf0": switch("leaf0", {"Ethernet0": ("a", ""), "Ethernet4": ("b", "")}, BUFFER_PG=None)}
+fast["leaf0"]["PORT"]["Ethernet4"]["speed"] = "10000"
+text, warned = imported(*files(fast, *BASE, write("pg_profile_lookup.ini", "100000 40m 1248 2288 61000 -3 2288\n")))
+check('leaf0.json: PORT.Ethernet4: class 3 (row "10000 40m") has PFC and no BUFFER_PG profile' in warned and
+      '"leaf0:2" ];' in text and "pfc = { enabled = false;" in text, "a port without a row has no PFC", (text, warned))
+runs(text)
+wrong = fabric()
+wrong["leaf0"]["BUFFER_PG"]["Ethernet0|1"] = {"profile": "egress_lossy_profile"}
+text, warned = imported(*files(wrong, *BASE))
+check("BUFFER_PG.Ethernet0|1.profile = egress_lossy_profile is left out: a pool's profiles are of its side" in warned and
+      '"1 egress_lossy_profile"' not in text.split("buffer_queue")[0], "a group has no profile of an egress pool", (text, warned))
+runs(text)
 _, warned = imported(*files(fabric(), *BASE), write("again.json", {"BUFFER_POOL": {}}))
 check(f"again.json: BUFFER_POOL is left out: {BASE[0]}, which is of no single switch either, has this table, too" in warned,
       "a table of two files for all switches causes a warning", warned)

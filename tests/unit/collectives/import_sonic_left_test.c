@@ -193,7 +193,7 @@ a_lookup_file_has_each_row_once(void **state)
 	static const struct {
 		const char *rows, *message; /* NULL: taken */
 	} cases[] = {
-		{ "# none\n\n", "many-1.ini:3: no row; \"100000 5m 18432 18432 35840 0\" is one" },
+		{ "# none\n\n", NULL },
 		{ "1000 5m 1 2 3 0\n1000 5m 1 2 4 0\n",
 		  "many-1.ini:2: 1000 Mbps and 5 m have a row already, of xoff 3; one row would be right" },
 		{ "1000 5m 1 2 3 0\n1000 40m 1 2 4 0\n2000 5m 1 2 4 0\n", NULL },
@@ -209,6 +209,92 @@ a_lookup_file_has_each_row_once(void **state)
 			fail_msg("case %zu: %s", i, err.text);
 		if (cases[i].message != NULL)
 			has(err.text, cases[i].message);
+		free(text);
+	}
+}
+
+#define LOSSLESS(mode)                                                                                                     \
+	"{" ONE "\"BUFFER_POOL\": {\"ingress_lossless_pool\": {\"type\": \"ingress\", \"mode\": \"" mode                   \
+	"\", \"size\": \" 9000 \"}}, \"PORT_QOS_MAP\": {\"E0\": {\"pfc_enable\": \"3\"}}}"
+
+/* A port without a row has no headroom, and no PFC; with one it has both. The threshold is what the pool's mode says. */
+static void
+a_port_without_a_row_has_no_pfc(void **state)
+{
+	static const struct {
+		const char *config, *rows, *part, *message; /* message: NULL, it is taken */
+	} cases[] = {
+		{ LOSSLESS("dynamic"), "2000 40m 1 2 3 0\n",
+		  "pfc = { enabled = false; asymmetric = false; priorities = [ ]", NULL },
+		{ LOSSLESS("dynamic"), "# none\n", "pfc = { enabled = false;", NULL },
+		{ LOSSLESS("dynamic"), "1000 40m 1 2 3 0\n", "pfc = { enabled = true;", NULL },
+		{ LOSSLESS("dynamic"), "1000 40m 1 2 3 -3\n", "xoff = 3L; dynamic_th = -3; mode = \"dynamic\"; }", NULL },
+		{ LOSSLESS("static"), "1000 40m 1 2 3 4567\n", "xoff = 3L; mode = \"static\"; static_th = 4567L; }", NULL },
+		{ LOSSLESS("dynamic"), "1000 40m 1 2 3 128\n", NULL,
+		  "many-0.json: PORT.E0: its row of pg_profile_lookup.ini has threshold 128; of the dynamic "
+		  "ingress_lossless_pool a power of 2" },
+		{ LOSSLESS("static"), "1000 40m 1 2 3 -1\n", NULL,
+		  "has threshold -1; of the static ingress_lossless_pool" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const char *const texts[] = { cases[i].config, cases[i].rows };
+		struct err err = { 0 };
+		char *text = run_many(texts, 2, &err);
+
+		if ((text == NULL) != (cases[i].message != NULL))
+			fail_msg("case %zu: %s", i, err.text);
+		has(text != NULL ? text : err.text, text != NULL ? cases[i].part : cases[i].message);
+		free(text);
+	}
+}
+
+/* A group with a profile of an egress pool, and a queue with one of an ingress pool, have none; other rows keep theirs. */
+static void
+a_profile_of_the_other_side_is_left_out(void **state)
+{
+	const char *const texts[] = { "{" ONE PROFILES "\"BUFFER_PG\": {\"E0|1\": {\"profile\": \"q\"}, \"E0|2\": "
+				      "{\"profile\": \"p\"}}, \"BUFFER_QUEUE\": {\"E0|1\": {\"profile\": \"p\"}, \"E0|2\": "
+				      "{\"profile\": \"s\"}}}" };
+	struct err err = { 0 };
+	char *text = run_many(texts, 1, &err);
+
+	(void)state;
+	if (text == NULL)
+		fail_msg("%s", err.text);
+	has(text, "buffer_pg = ( \"2 p\" );\n    buffer_queue = ( \"2 s\" );");
+	free(text);
+}
+
+/* A map of all ports is that of ports without their own, whether they have a row of other maps or none. */
+static void
+the_map_of_all_ports_is_of_those_without_one(void **state)
+{
+	static const struct {
+		const char *rows, *part;
+	} cases[] = {
+		{ "\"global\": {\"dscp_to_tc_map\": \"M\"}", "class_map = [ \"40:5\" ];" },
+		{ "\"global\": {\"dscp_to_tc_map\": \"M\"}, \"E0\": {\"tc_to_queue_map\": \"Q\"}",
+		  "class_map = [ \"16:2\" ];" },
+		{ "\"global\": {\"dscp_to_tc_map\": \"M\"}, \"E0\": {\"dscp_to_tc_map\": \"N\"}",
+		  "class_map = [ \"56:7\" ];" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct err err = { 0 };
+		char config[1024], *text;
+		const char *const texts[] = { config };
+
+		snprintf(config, sizeof(config),
+			 "{" ONE "\"DSCP_TO_TC_MAP\": {\"M\": {\"26\": \"5\"}, \"N\": {\"26\": \"7\"}}, "
+			 "\"TC_TO_QUEUE_MAP\": {\"Q\": {\"5\": \"2\"}}, \"PORT_QOS_MAP\": {%s}}",
+			 cases[i].rows);
+		text = run_many(texts, 1, &err);
+		if (text == NULL)
+			fail_msg("case %zu: %s", i, err.text);
+		has(text, cases[i].part);
 		free(text);
 	}
 }
@@ -242,6 +328,9 @@ UNIT_TEST(import_sonic_left)
 		cmocka_unit_test(rows_that_contradict_are_refused),
 		cmocka_unit_test(best_effort_keeps_its_rows),
 		cmocka_unit_test(a_lookup_file_has_each_row_once),
+		cmocka_unit_test(a_port_without_a_row_has_no_pfc),
+		cmocka_unit_test(a_profile_of_the_other_side_is_left_out),
+		cmocka_unit_test(the_map_of_all_ports_is_of_those_without_one),
 		cmocka_unit_test(namespaces_are_bounded),
 		cmocka_unit_test(parts_that_nothing_connects_are_refused),
 	};
