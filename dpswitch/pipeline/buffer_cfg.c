@@ -173,6 +173,27 @@ put_profiles(struct switch_buffers *buffers, const struct buffer_profile_params 
 	return 0;
 }
 
+/* A RESUME above the bytes at which the group pauses would follow each PAUSE at once. */
+static int
+check_xon(const struct buffer_profile_params *profile, int mode, struct err *err)
+{
+	uint64_t xoff = profile->size_bytes + profile->static_th_bytes;
+
+	if (mode != PFC_STATIC || profile->static_th_bytes == 0)
+		return 0;
+	if (profile->xon_bytes > xoff)
+		return cfg_fail(
+			&profile->where, "xon", err,
+			"found %llu B, and the group pauses at size + static_th, %llu B: at most that would be right",
+			(unsigned long long)profile->xon_bytes, (unsigned long long)xoff);
+	if (profile->xon_offset_bytes > xoff)
+		return cfg_fail(
+			&profile->where, "xon_offset", err,
+			"found %llu B, and the group pauses at size + static_th, %llu B: at most that would be right",
+			(unsigned long long)profile->xon_offset_bytes, (unsigned long long)xoff);
+	return 0;
+}
+
 /* Refuses keys of a profile that have no effect in its pool. @return 0 or -EINVAL with err set */
 static int
 check_profile(const struct buffer_profile_params *profile, const struct buffer_pool_params *pool, struct err *err)
@@ -197,7 +218,7 @@ check_profile(const struct buffer_profile_params *profile, const struct buffer_p
 			&profile->where, "static_th", err,
 			"found %llu B, and %s has mode = \"dynamic\": dynamic_th, or mode = \"static\", would be right",
 			(unsigned long long)profile->static_th_bytes, of);
-	return 0;
+	return check_xon(profile, mode, err);
 }
 
 static int

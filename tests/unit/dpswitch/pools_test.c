@@ -321,6 +321,12 @@ wrong_pools_are_errors(void **state)
 		{ "switch = { buffer_pg = ( \"3 p\" ); };",
 		  "t.cfg:1: switch.buffer_pg.[0].profile: \"p\" is no buffer_profile" },
 		{ "switch = { buffer_profile = ( { name = \"p\"; pool = \"l\"; } ); };", "\"l\" is no buffer_pool" },
+		{ "switch = { buffer_pool = ( { name = \"l\"; type = \"ingress\"; size = 9000; mode = \"static\"; } ); "
+		  "buffer_profile = ( { name = \"p\"; pool = \"l\"; size = 10; static_th = 100; xon = 111; } ); };",
+		  "buffer_profile.[0].xon: found 111 B, and the group pauses at size + static_th, 110 B" },
+		{ "switch = { buffer_pool = ( { name = \"l\"; type = \"ingress\"; size = 9000; mode = \"static\"; } ); "
+		  "buffer_profile = ( { name = \"p\"; pool = \"l\"; size = 10; static_th = 100; xon_offset = 111; } ); };",
+		  "buffer_profile.[0].xon_offset: found 111 B" },
 		{ "switch = { buffer_pool = ( { name = \"l\"; type = \"ingress\"; size = 1; }, { name = \"l\"; type = "
 		  "\"egress\"; size = 1; } ); };",
 		  "\"l\" is an earlier pool" },
