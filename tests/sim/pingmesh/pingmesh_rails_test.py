@@ -56,7 +56,7 @@ def two_rails():
 
 def ready_made():
     runs = [rocelab(SCENARIOS / "pingmesh-rails.cfg", *arguments)
-            for arguments in ((), ("--lcores", "2"), sets(pingmesh__clock_offset="0s"))]
+            for arguments in ((), ("--lcores", "2"), sets(pingmesh__clock_offset="0s"), sets(pingmesh__clock_offset="1s"))]
     expected = [("cpu-overload", "h6"), ("high-rtt", "g1r2:7"), ("switch-problem", "s1:8")]
     check(all(observed(run) == expected for run in runs), "each problem is named, with its direction, however far clocks are apart", [observed(r) for r in runs])
     check((runs[0].dir / "records.bin").read_bytes() == (runs[1].dir / "records.bin").read_bytes(), "the same records on two lcores")
