@@ -60,6 +60,7 @@ struct spread {
 	uint32_t *slot;         /* [nflows] of its parts, plus 1; 0: not known yet */
 	double *now, *then;     /* [MOST_KNOWN][nports] without the link and with it, as many hops from its destination */
 	uint32_t known;
+	bool was_up; /* when paths were configured: they are those with the link */
 };
 
 #define MOST_KNOWN 64 /* flows of a finding that are looked at: those of its first claims */
@@ -136,6 +137,20 @@ parts_by(const struct run *run, uint32_t flow, uint32_t port, const struct run_p
 	}
 }
 
+/* The same of a flow whose path is known: all of its packets take that. @param by  of parts_by(), which counted the hops */
+static void
+part_of_path(const struct run *run, const struct run_flow *flow, uint32_t port, const struct spread *s, double *by)
+{
+	for (uint32_t p = 0; p < run->nports && flow->nhops != 0; p++)
+		by[p] = 0;
+	for (uint32_t h = flow->first_hop; h < flow->first_hop + flow->nhops; h++) {
+		uint32_t on = run->hops[h].port;
+
+		if (on != RUN_NONE && s->hops[run->ports[on].node] == s->hops[run->ports[port].node])
+			by[on] = 1;
+	}
+}
+
 /* @return where a flow's parts begin in now and then */
 static size_t
 parts_of(const struct run *run, const struct run_port *link, uint32_t port, uint32_t flow, struct spread *s)
@@ -147,6 +162,8 @@ parts_of(const struct run *run, const struct run_port *link, uint32_t port, uint
 		s->slot[flow] = ++s->known;
 		parts_by(run, flow, port, link, s, &s->now[at]);
 		parts_by(run, flow, port, NULL, s, &s->then[at]);
+		if (s->was_up)
+			part_of_path(run, &run->flows[flow], port, s, &s->then[at]);
 	}
 	return (size_t)(s->slot[flow] - 1) * run->nports;
 }
@@ -225,6 +242,16 @@ lacks_link_of(const struct run *run, const struct run_port *link, const struct f
 	return all > 0 && missed >= all / 2;
 }
 
+/* Does a configured path, of data or of ACKs, cross a link? Then it was there when these were made. */
+static bool
+was_up(const struct run *run, const struct run_port *link)
+{
+	for (uint32_t h = 0; h < run->nhops; h++)
+		if (run->hops[h].port != RUN_NONE && is_end_of(run, run->hops[h].port, link))
+			return true;
+	return false;
+}
+
 /* The same; without memory it is not known, and no. */
 static bool
 lacks_link(const struct run *run, const struct run_port *link, const struct finding *finding, double *anyway)
@@ -235,7 +262,8 @@ lacks_link(const struct run *run, const struct run_port *link, const struct find
 			    .part = calloc(nodes, sizeof(*s.part)),
 			    .slot = calloc((size_t)run->nflows + 1, sizeof(*s.slot)),
 			    .now = calloc(parts, sizeof(*s.now)),
-			    .then = calloc(parts, sizeof(*s.then)) };
+			    .then = calloc(parts, sizeof(*s.then)),
+			    .was_up = was_up(run, link) };
 	bool lacks = link->peer_node != RUN_NONE && run->nnodes != 0 && s.hops != NULL && s.queue != NULL &&
 		     s.part != NULL && s.slot != NULL && s.now != NULL && s.then != NULL &&
 		     lacks_link_of(run, link, finding, &s, anyway);
@@ -289,13 +317,13 @@ verdict_cause_of(const struct verdict *v, uint32_t finding)
 	return RUN_NONE;
 }
 
-/* What a queue claims of steps that it would not with the link goes to that. @return its part of all, or -ENOMEM */
-static double
+/* What a queue claims of steps that it would not with the link goes to that. @return 0 or -ENOMEM */
+static int
 give_claims(const struct run *run, struct finding *link, struct finding *finding, double share)
 {
 	struct finding_claim *grown =
 		realloc(link->claims, ((size_t)link->nclaims + finding->nclaims + 1) * sizeof(*link->claims));
-	double all_ps = 0, given_ps = 0;
+	double given_ps = 0;
 
 	if (grown == NULL)
 		return -ENOMEM;
@@ -304,7 +332,6 @@ give_claims(const struct run *run, struct finding *link, struct finding *finding
 		struct finding_claim *claim = &finding->claims[i];
 		double ps = run->steps[claim->step].end_ps > link->start_ps ? share * claim->ps : 0;
 
-		all_ps += claim->ps;
 		given_ps += ps;
 		claim->ps -= ps;
 		if (ps > 0)
@@ -312,32 +339,20 @@ give_claims(const struct run *run, struct finding *link, struct finding *finding
 	}
 	link->explained_ps += given_ps;
 	finding->explained_ps -= given_ps;
-	return all_ps > 0 ? given_ps / all_ps : share;
-}
-
-/* The same part of its cost. */
-static void
-give_cost(struct finding *link, struct finding *finding, double share)
-{
-	link->critical_ps += share * finding->critical_ps;
-	link->regained_ps += share * finding->regained_ps;
-	finding->critical_ps -= share * finding->critical_ps;
-	finding->regained_ps -= share * finding->regained_ps;
-	for (uint32_t f = 0; f < finding->nflows; f++)
-		finding->flow_ps[f] -= share * finding->flow_ps[f];
-	finding->lacks = link->root_port + 1;
+	return 0;
 }
 
 int
-findings_give_links(const struct run *run, struct finding *findings, uint32_t count, double *apart_ps, struct err *err)
+findings_give_links(const struct run *run, struct finding *findings, uint32_t count, struct err *err)
 {
 	const struct rule *rule = &rules[0];
-	double anyway, share = 0;
+	double anyway;
+	int ret = 0;
 
 	for (uint32_t l = 0; l < count; l++) {
 		struct finding *link = &findings[l];
 
-		for (uint32_t i = 0; i < count && share >= 0; i++) {
+		for (uint32_t i = 0; i < count && ret == 0; i++) {
 			struct finding *finding = &findings[i];
 
 			if (strcmp(link->type->key, rule->cause) != 0 || link->root_port == RUN_NONE ||
@@ -345,13 +360,9 @@ findings_give_links(const struct run *run, struct finding *findings, uint32_t co
 			    finding->lacks != 0 || finding->end_ps < link->start_ps || !is_kind(rule, finding) ||
 			    !lacks_link(run, &run->ports[link->root_port], finding, &anyway))
 				continue;
-			share = give_claims(run, link, finding, 1 - anyway);
-			if (share < 0)
-				break;
-			apart_ps[l] += share * finding->critical_ps;
-			apart_ps[i] -= share * apart_ps[i];
-			give_cost(link, finding, share);
+			ret = give_claims(run, link, finding, 1 - anyway);
+			finding->lacks = link->root_port + 1;
 		}
 	}
-	return share >= 0 ? 0 : err_set(err, -ENOMEM, "out of memory for findings");
+	return ret == 0 ? 0 : err_set(err, -ENOMEM, "out of memory for findings");
 }

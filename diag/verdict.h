@@ -65,12 +65,12 @@ uint32_t verdict_cause_of(const struct verdict *verdict, uint32_t finding);
 
 /*
  * Gives each link that is down its share of what queues cost that follow from it: a queue keeps the part in which its flows
- * would share one if the link were there, as often as equal splits over the shortest paths of now and then have it.
- * @param findings  [count] of one diagnoser, by collective, with their costs; sums of claims and of costs stay
- * @param apart_ps  [count] of each, what it costs beside what cannot be left out; changed likewise, and a link can be
+ * would share one if the link were there: by the paths that were configured with it, else as often as equal splits over the
+ * shortest paths of now and then have it.
+ * @param findings  [count] of one diagnoser, by collective, with their claims, of which the sum stays
  * @return 0, or -ENOMEM with err
  */
-int findings_give_links(const struct run *run, struct finding *findings, uint32_t count, double *apart_ps, struct err *err);
+int findings_give_links(const struct run *run, struct finding *findings, uint32_t count, struct err *err);
 
 /* One cause at one place is one finding, however many iterations and jobs it hits. */
 

@@ -114,6 +114,8 @@ fill_flows(struct run *run, const struct evidence *ev)
 		flow->src = ev->flows[f].src;
 		flow->dst = ev->flows[f].dst;
 		flow->collective = ev->flows[f].collective;
+		flow->first_hop = ev->flows[f].first_hop;
+		flow->nhops = evidence_is_sprayed(ev, f) ? 0 : ev->flows[f].nhops;
 	}
 	for (uint32_t i = 0; i < ev->routes.count; i++) {
 		const struct rec_route *rec = EV_AT(ev->routes, struct rec_route, i);

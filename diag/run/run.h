@@ -60,6 +60,8 @@ struct run_flow {
 	struct rec_tuple tuple;
 	uint32_t src, dst; /* nodes, RUN_NONE: unknown address */
 	bool collective;   /* in the schedule; else seen by switches only */
+	/* in run.hops: the path configured for its data when the run began; nhops 0: none, or one of many (sprayed) */
+	uint32_t first_hop, nhops;
 };
 
 struct run_job {

@@ -320,6 +320,8 @@ budgets_sum_up(const struct run *run, struct section *section, struct err *err)
 	s.own = run_alloc(section->nfindings, sizeof(*s.own), err);
 	own->budgets = run_alloc(run->ncollectives, sizeof(*own->budgets), err);
 	if (own->budgets != NULL && judged != NULL && s.apart_ps != NULL && s.own != NULL)
+		ret = findings_give_links(run, section->findings, section->nfindings, err);
+	if (ret == 0)
 		ret = make_claims(&s, err);
 	if (ret == 0)
 		ret = share(&s, err);
@@ -329,8 +331,6 @@ budgets_sum_up(const struct run *run, struct section *section, struct err *err)
 	free(s.alike);
 	free(s.job_of);
 	free(s.left_ps);
-	if (ret == 0)
-		ret = findings_give_links(run, section->findings, section->nfindings, s.apart_ps, err);
 	if (ret == 0)
 		judge(run, section, &s, judged);
 	free(s.apart_ps);

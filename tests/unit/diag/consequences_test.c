@@ -186,52 +186,80 @@ most_of_the_time_counts(void **state)
 	}
 }
 
-/* Two flows to host 5 would share the queue to either spine in one of two cases: half of the time is the link's. */
+/* The paths of 0 and 1 to 5: one by this spine, if any, the other by 8. Another path crosses the link. @param hops  [9] */
+static void
+set_paths(struct run_hop *hops, const struct run_port *fabric, const struct run_node *nodes, uint32_t spine)
+{
+	const uint32_t path[2][5] = { { 0, 2, spine, 4, 5 }, { 1, 2, 8, 4, 5 } };
+
+	for (uint32_t h = 0; h < 8 && spine != 0; h++)
+		hops[h].port = port_to(fabric, nodes, path[h / 4][h % 4], path[h / 4][h % 4 + 1]);
+	hops[8] = (struct run_hop){ .flow = 2, .port = port_to(fabric, nodes, 3, 4), .reverse = true };
+}
+
+/*
+ * Two flows to host 5 would share the queue to either spine in one of two cases: half of the time is the link's. Where it
+ * is known that one of them was to pass the link's spine, all of it is; where both were to pass the other, none.
+ */
 static void
 a_link_gets_its_share(void **state)
 {
-	struct run_flow flows[] = { { .src = 0, .dst = 5 }, { .src = 1, .dst = 5 } };
+	static const struct {
+		uint32_t spine; /* of the first flow; 0: no path is configured */
+		double given_ps;
+	} rounds[] = { { 0, 40 }, { 3, 80 }, { 8, 0 } };
 	struct run_step steps[] = { { .flow = 0, .end_ps = 20 }, { .flow = 0, .end_ps = 10 } };
 	struct run_port fabric[2 * LINKS];
 	struct run_node nodes[NODES];
 	uint32_t down = make_fabric(fabric, nodes);
-	const struct run run = { .ports = fabric,
-				 .nports = ARRAY_LEN(fabric),
-				 .nodes = nodes,
-				 .nnodes = NODES,
-				 .flows = flows,
-				 .nflows = ARRAY_LEN(flows),
-				 .steps = steps,
-				 .nsteps = ARRAY_LEN(steps) };
-	struct finding_claim claims[2][2];
-	struct finding findings[] = {
-		{ .type = FINDING_FLOW_CONTENTION, .root_port = port_to(fabric, nodes, 2, 8), .nclaims = 2 },
-		{ .type = FINDING_LINK_DOWN, .root_port = down, .start_ps = 10 },
-		{ .type = FINDING_FLOW_CONTENTION, .root_port = port_to(fabric, nodes, 4, 5), .nclaims = 2 },
-	};
-	double apart_ps[3] = { 0 };
-	struct err err;
 
 	(void)state;
-	for (uint32_t i = 0; i < 3; i += 2) {
-		claims[i / 2][0] = (struct finding_claim){ .step = 0, .flow = 1, .ps = 80 };
-		claims[i / 2][1] = (struct finding_claim){ .step = 1, .flow = 1, .ps = 8 }; /* over when the link failed */
-		findings[i].claims = claims[i / 2];
-		findings[i].explained_ps = 88;
-		findings[i].critical_ps = 44;
-		findings[i].end_ps = 20;
+	for (size_t r = 0; r < ARRAY_LEN(rounds); r++) {
+		uint32_t spine = rounds[r].spine, nhops = spine != 0 ? 4 : 0;
+		struct run_flow flows[] = { { .src = 0, .dst = 5, .nhops = nhops },
+					    { .src = 1, .dst = 5, .first_hop = 4, .nhops = nhops } };
+		struct run_hop hops[9] = { 0 };
+		const struct run run = { .ports = fabric,
+					 .nports = ARRAY_LEN(fabric),
+					 .nodes = nodes,
+					 .nnodes = NODES,
+					 .flows = flows,
+					 .nflows = ARRAY_LEN(flows),
+					 .hops = hops,
+					 .nhops = ARRAY_LEN(hops),
+					 .steps = steps,
+					 .nsteps = ARRAY_LEN(steps) };
+		struct finding_claim claims[2][2];
+		struct finding findings[] = {
+			{ .type = FINDING_FLOW_CONTENTION, .root_port = port_to(fabric, nodes, 2, 8), .nclaims = 2 },
+			{ .type = FINDING_LINK_DOWN, .root_port = down, .start_ps = 10 },
+			{ .type = FINDING_FLOW_CONTENTION, .root_port = port_to(fabric, nodes, 4, 5), .nclaims = 2 },
+		};
+		struct err err;
+
+		set_paths(hops, fabric, nodes, spine);
+		for (uint32_t i = 0; i < 3; i += 2) {
+			claims[i / 2][0] = (struct finding_claim){ .step = 0, .flow = 1, .ps = 80 };
+			claims[i / 2][1] = (struct finding_claim){ .step = 1, .flow = 1, .ps = 8 }; /* over by then */
+			findings[i].claims = claims[i / 2];
+			findings[i].explained_ps = 88;
+			findings[i].end_ps = 20;
+		}
+		assert_int_equal(findings_give_links(&run, findings, 3, &err), 0);
+		assert_int_equal(findings[1].nclaims, rounds[r].given_ps > 0);
+		assert_true(findings[1].explained_ps == rounds[r].given_ps);
+		assert_true(claims[0][0].ps == 80 - rounds[r].given_ps && claims[0][1].ps == 8);
+		assert_true(findings[0].explained_ps == 88 - rounds[r].given_ps);
+		assert_true(claims[1][0].ps == 80 && findings[2].explained_ps == 88); /* the last hop has them anyway */
+		assert_int_equal(findings[0].lacks, rounds[r].given_ps > 0 ? down + 1 : 0);
+		assert_int_equal(findings[2].lacks, 0);
+		if (findings[1].nclaims != 0) {
+			assert_int_equal(findings[1].claims[0].flow, RUN_NONE);
+			assert_int_equal(findings[1].claims[0].step, 0);
+			assert_true(findings[1].claims[0].ps == rounds[r].given_ps);
+		}
+		free(findings[1].claims);
 	}
-	assert_int_equal(findings_give_links(&run, findings, 3, apart_ps, &err), 0);
-	assert_int_equal(findings[1].nclaims, 1);
-	assert_int_equal(findings[1].claims[0].flow, RUN_NONE);
-	assert_int_equal(findings[1].claims[0].step, 0);
-	assert_true(findings[1].claims[0].ps == 40 && findings[1].explained_ps == 40);
-	assert_true(claims[0][0].ps == 40 && claims[0][1].ps == 8 && findings[0].explained_ps == 48);
-	assert_true(claims[1][0].ps == 80 && findings[2].explained_ps == 88); /* the last hop has them anyway */
-	assert_true(findings[0].critical_ps == 24 && findings[1].critical_ps == 20 && apart_ps[1] == 20);
-	assert_int_equal(findings[0].lacks, down + 1);
-	assert_int_equal(findings[2].lacks, 0);
-	free(findings[1].claims);
 }
 
 UNIT_TEST(consequences)
