@@ -200,12 +200,6 @@ scenario_horizon_ps(const struct scenario *scenario)
  */
 #define PROBE_BYTES 50
 #define PROBE_RECORD_BYTES 26
-/*
- * Of a row of a port, a flow or a meter that a policy asks for every epoch, and its record in a frame: measured of 285,000
- * rows of a ring of 16 ranks, on K=4. A third of the rows that are expected was reported there.
- */
-#define REPORT_ROW_BYTES 280
-#define REPORT_ROW_RECORD_BYTES 17
 
 struct share {
 	const char *what;
@@ -431,27 +425,10 @@ count_probes(const struct scenario *sc, struct share *share)
 		count, (double)time_ps / PS_PER_S);
 }
 
-/* Rows of ports in use, where a policy asks for them every epoch, as far as the exporter lets them through. */
-static void
-count_reports(const struct scenario *sc, struct share *share)
-{
-	double time_s = (double)min_u64(work_end_ps(sc), sc->limits.virtual_time_ps) / PS_PER_S;
-	double per_s = (double)report_rate_of_ports(sc) / REPORT_PORT_BYTES, rows;
-
-	if (sc->exporter.budget != 0)
-		per_s = fmin(per_s, (double)sc->exporter.budget / REPORT_ROW_RECORD_BYTES);
-	rows = per_s * time_s;
-	share->what = "reports of ports";
-	share->bytes = (uint64_t)fmin(rows * REPORT_ROW_BYTES, (double)(UINT64_MAX / 2));
-	err_set(&share->how, 0,
-		"%.3g rows in %.3g s, as switches report every epoch: raise telemetry.epoch, or lower exporter.budget",
-		rows, time_s);
-}
-
 int
 scenario_check_memory(const struct scenario *sc, struct err *err)
 {
-	struct share shares[10] = { 0 };
+	struct share shares[9] = { 0 };
 	const struct share *largest = shares;
 	char sum_text[32], limit[32], part[32];
 	uint64_t sum = PROGRAMS_BYTES;
@@ -464,7 +441,6 @@ scenario_check_memory(const struct scenario *sc, struct err *err)
 	count_samples(sc, &shares[6]);
 	count_flows(sc, &shares[7]);
 	count_probes(sc, &shares[8]);
-	count_reports(sc, &shares[9]);
 	for (size_t i = 0; i < ARRAY_LEN(shares); i++) {
 		sum = add(sum, shares[i].bytes);
 		largest = shares[i].bytes > largest->bytes ? &shares[i] : largest;

@@ -207,9 +207,6 @@ collectives = ( { ranks = [ "h0", "h9" ]; step_bytes = 1000; } );
 """, "limits.memory", "telemetry.epochs_kept")
     bad("probes without end", one() + 'pingmesh = { enabled = true; time_factor = 0.001; duration = "10000s"; };\n',
         "limits.memory", "for probes", "pingmesh.duration")
-    polling = one(iterations=1000, step_bytes=1_000_000_000) + 'detection = { policy = "full-polling"; };\n'
-    bad("every port every epoch", polling + 'limits = {\n  memory = "100MB"; // here\n};\n', "memory", "for reports of ports",
-        "telemetry.epoch")
     many = scenario_file(one(iterations=1_000_000))
     done = command(ROCELAB, "topo", "check", many, "--set", "limits.memory=100GB", timeout=STALL_LIMIT_S)
     check("can be built" in reported(done), "with a higher limit it may run", reported(done))
