@@ -492,11 +492,33 @@ new_table(const char *const *columns, size_t count, FILE *to)
 }
 
 static void
-add_cell(struct libscols_line *line, size_t column, double value, const char *unit)
+add_count(struct libscols_line *line, size_t column, uint32_t value)
 {
-	char cell[32];
+	char cell[16];
 
-	snprintf(cell, sizeof(cell), unit[0] == '\0' ? "%.0f" : "%.1f %s", value, unit);
+	snprintf(cell, sizeof(cell), "%" PRIu32, value);
+	scols_line_set_data(line, column, cell);
+}
+
+/* "-": of none */
+static void
+add_share(struct libscols_line *line, size_t column, uint32_t part, uint32_t of)
+{
+	char cell[32] = "-";
+
+	if (of != 0)
+		snprintf(cell, sizeof(cell), "%.1f %%", percent(part, of));
+	scols_line_set_data(line, column, cell);
+}
+
+/* "-": nothing was found */
+static void
+add_time(struct libscols_line *line, size_t column, const struct found_sum *sum, double at)
+{
+	char cell[32] = "-";
+
+	if (sum->found != 0)
+		snprintf(cell, sizeof(cell), "%.1f s", quantile(sum, at));
 	scols_line_set_data(line, column, cell);
 }
 
@@ -506,14 +528,14 @@ add_found(struct libscols_table *table, const char *name, const struct found_sum
 	struct libscols_line *line = scols_table_new_line(table, NULL);
 
 	scols_line_set_data(line, 0, name);
-	add_cell(line, 1, sum->injected, "");
-	add_cell(line, 2, sum->found, "");
-	add_cell(line, 3, percent(sum->found, sum->injected), "%");
-	add_cell(line, 4, percent(sum->alone, sum->injected), "%");
-	add_cell(line, 5, percent(sum->direction, sum->injected), "%");
-	add_cell(line, 6, quantile(sum, 0.5), "s");
-	add_cell(line, 7, quantile(sum, 0.9), "s");
-	add_cell(line, 8, quantile(sum, 1), "s");
+	add_count(line, 1, sum->injected);
+	add_count(line, 2, sum->found);
+	add_share(line, 3, sum->found, sum->injected);
+	add_share(line, 4, sum->alone, sum->injected);
+	add_share(line, 5, sum->direction, sum->injected);
+	add_time(line, 6, sum, 0.5);
+	add_time(line, 7, sum, 0.9);
+	add_time(line, 8, sum, 1);
 }
 
 static void
@@ -549,9 +571,9 @@ print_words(const struct sums *s, FILE *to)
 		uint32_t of = i < PM_NWORDS ? s->reported[i] : reported, part = i < PM_NWORDS ? s->accurate[i] : accurate;
 
 		scols_line_set_data(line, 0, i < PM_NWORDS ? words[i] : "all");
-		add_cell(line, 1, of, "");
-		add_cell(line, 2, part, "");
-		add_cell(line, 3, percent(part, of), "%");
+		add_count(line, 1, of);
+		add_count(line, 2, part);
+		add_share(line, 3, part, of);
 		reported += of;
 		accurate += part;
 	}
@@ -566,9 +588,10 @@ add_compared(struct libscols_table *table, const char *name, const uint32_t part
 
 	scols_line_set_data(line, 0, name);
 	for (size_t i = 0; i < 2; i++) {
-		char cell[64];
+		char cell[64] = "-";
 
-		snprintf(cell, sizeof(cell), "%u of %u (%.1f %%)", parts[i], of[i], percent(parts[i], of[i]));
+		if (of[i] != 0)
+			snprintf(cell, sizeof(cell), "%u of %u (%.1f %%)", parts[i], of[i], percent(parts[i], of[i]));
 		scols_line_set_data(line, 1 + i, cell);
 	}
 }

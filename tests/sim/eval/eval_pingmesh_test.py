@@ -67,6 +67,7 @@ def beside_the_paper(directory):
     done = evaluate(directory, *ARGS, "--baseline")
     results = json.loads((directory / "pingmesh.json").read_text())
     check("LIKELIHOOD" in done.stdout and "ALGORITHM 1" in done.stdout, "both stand side by side", reported(done))
+    check("0 of 0" not in done.stdout and " - " in done.stdout, "and a share of nothing is none", reported(done))
     check(results["baseline"]["all"]["injected"] == results["all"]["injected"] and results["baseline"]["all"]["found"] > 0,
           "of the same problems", results["baseline"]["all"])
     plain(results)
