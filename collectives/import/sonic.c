@@ -731,8 +731,8 @@ warn_of_dscp(const struct fabric *f)
 static void
 choose_classes(struct fabric *f)
 {
-	uint32_t votes[SONIC_CLASSES] = { 0 };
-	bool first = true;
+	uint32_t votes[SONIC_CLASSES] = { 0 }, others = 0, at = 0, from = 0;
+	const struct sonic_port *first = NULL, *other = NULL;
 
 	for (uint32_t i = 0; i < f->nswitches; i++)
 		for (uint32_t p = 0; p < f->switches[i].nports; p++) {
@@ -746,14 +746,20 @@ choose_classes(struct fabric *f)
 				votes[class]++;
 				f->taken |= (uint8_t)(1u << class);
 			}
-			if (!first && strict != f->strict)
-				log_warning("%s: %s has other strict queues than ports before: those of the first are "
-					    "everybody's",
-					    f->switches[i].path, port->name);
-			if (first)
+			if (first == NULL) {
+				first = port;
+				from = i;
 				f->strict = strict;
-			first = false;
+			} else if (strict != f->strict && others++ == 0) {
+				other = port;
+				at = i;
+			}
 		}
+	if (other != NULL)
+		log_warning("%s: %s, the first of %" PRIu32
+			    " ports, has other strict queues than the first of all ports, %s of "
+			    "%s: it gets those, as switch.strict is of all switches",
+			    f->switches[at].path, other->name, others, first->name, f->switches[from].path);
 	f->data_class = 3;
 	for (uint8_t c = 1; c < SONIC_CLASSES; c++)
 		f->data_class = votes[c] > votes[f->data_class] ? c : f->data_class;

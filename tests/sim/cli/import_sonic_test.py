@@ -138,6 +138,14 @@ for part in ("spine.json: BUFFER_QUEUE.Ethernet0,Ethernet4|9-12.profile = egress
              "leaf1.json: DEVICE_NEIGHBOR.Ethernet16: its other end, Ethernet4 of spine, has none in"):
     check(part in warned, f"a warning names {part[:50]}", warned)
 
+# All switches have the strict queues of the first port: one line names how many ports differ.
+strict = fabric()
+for port in ("Ethernet0", "Ethernet4"):
+    del strict["spine"]["QUEUE"][f"{port}|6"]
+_, warned = imported(*files(strict, *BASE))
+check(warned.count("strict queues") == 1 and "spine.json: Ethernet0, the first of 2 ports, has other strict queues than the first of all ports, Ethernet0 of " in warned,
+      "ports with other strict queues cause one warning", warned)
+
 # A switch whose file is missing is a host with several NICs, unless a file says what it is; then the leaves are apart.
 orphans = fabric()
 del orphans["spine"]
