@@ -127,6 +127,23 @@ keys_differ(const struct argp_option *options)
 	return true;
 }
 
+/* getopt(3) prints the name of an option that there is not as it was given. */
+static void
+refuse_unprintable_options(int argc, char **argv)
+{
+	char name[PLAIN_LINE_BYTES], odd[PLAIN_NAME_BYTES];
+
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+		if (strncmp(argv[i], "--", 2) != 0)
+			continue;
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(argv[i], "="), argv[i]);
+		if (plain_find_unprintable(name, odd)) {
+			log_refusal("unrecognized option '%s', with %s", plain_line(name).text, odd);
+			exit(EXIT_USAGE);
+		}
+	}
+}
+
 error_t
 args_parse(const struct argp *argp, int argc, char **argv, unsigned flags, void *input)
 {
@@ -142,6 +159,7 @@ args_parse(const struct argp *argp, int argc, char **argv, unsigned flags, void 
 		argv[0] = (char *)(uintptr_t)log_command();
 	else if (strchr(argv[0], '/') != NULL) /* as log.h begins lines; getopt(3) would print the path */
 		argv[0] = program_invocation_short_name;
+	refuse_unprintable_options(argc, argv);
 	return argp_parse(&whole, argc, argv, flags, NULL, input);
 }
 

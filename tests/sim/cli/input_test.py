@@ -504,6 +504,10 @@ def hostile_names():
         out = ("--out", scratch()) if words[0] in ("run", "blame") else ()
         message = refused(" ".join(words), *words, path, *out, refusal=["bad.cfg:2", "u+000a"])
         check("\ntail" not in message, f"{words[0]}: one line", message)
+    for words in (("run",), ("topo", "check"), ("eval", "odd")):
+        done = command(ROCELAB, *words, "--x\u2066\u202etail=1", scenario_file(plain), expect=2)
+        check("u+2066" in reported(done), f"{' '.join(words)}: an option that there is not, with U+2066", done.stderr)
+        shown_plainly(" ".join(words), done)
     refused("an override", "topo", "check", scenario_file(plain), "--set", "name=x\u202etail", refusal=["--set name", "u+202e"])
 
 
