@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/minmax.h"
 #include "common/wire/record.h"
 #include "diag/collect/radix.h"
@@ -177,37 +178,40 @@ list_tuples(struct net *net, uint32_t *of, struct err *err)
 
 /* ---- probes ---- */
 
+/* Room for one more in an array that grows. @return 0 or -ENOMEM with err */
+static int
+make_room(void **array, uint32_t *cap, uint32_t count, size_t elem_bytes, struct err *err)
+{
+	uint32_t next = *cap != 0 ? 2 * *cap : 64;
+	void *grown;
+
+	if (count < *cap)
+		return 0;
+	grown = realloc(*array, next * elem_bytes);
+	if (grown == NULL)
+		return err_set(err, -ENOMEM, "out of memory for probes");
+	*array = grown;
+	*cap = next;
+	return 0;
+}
+
 /* @return 0 or -ENOMEM with err */
 static int
 put_timeout(struct net *net, uint32_t qpn, struct err *err)
 {
-	if (net->ntimeouts == net->timeouts_cap) {
-		uint32_t cap = net->timeouts_cap != 0 ? 2 * net->timeouts_cap : 64;
-		void *grown = realloc(net->timeouts, cap * sizeof(*net->timeouts));
+	void *timeouts = net->timeouts;
+	int rc = make_room(&timeouts, &net->timeouts_cap, net->ntimeouts, sizeof(*net->timeouts), err);
 
-		if (grown == NULL)
-			return err_set(err, -ENOMEM, "out of memory for probes");
-		net->timeouts = grown;
-		net->timeouts_cap = cap;
-	}
-	net->timeouts[net->ntimeouts++] = (struct net_timeout){ .probe = net->nprobes, .qpn = qpn };
-	return 0;
+	net->timeouts = timeouts;
+	if (rc == 0)
+		net->timeouts[net->ntimeouts++] = (struct net_timeout){ .probe = net->nprobes, .qpn = qpn };
+	return rc;
 }
 
 struct net_timeout *
 net_timeout(const struct net *net, const struct net_probe *probe)
 {
-	uint32_t of = (uint32_t)(probe - net->probes), low = 0, high = net->ntimeouts;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (net->timeouts[middle].probe < of)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return &net->timeouts[low];
+	return &net->timeouts[ARRAY_FROM(net->timeouts, probe, 0, net->ntimeouts, (uint64_t)(probe - net->probes))];
 }
 
 /* A time that is longer than any timeout is none of a probe that ended in time. */
@@ -287,17 +291,13 @@ struct slice {
 static int
 put_sent(struct slice *slice, const struct ev_probe *probe, uint32_t at, struct err *err)
 {
-	if (slice->count == slice->cap) {
-		uint32_t cap = slice->cap != 0 ? 2 * slice->cap : 1024;
-		void *grown = realloc(slice->sent, cap * sizeof(*slice->sent));
+	void *sent = slice->sent;
+	int rc = make_room(&sent, &slice->cap, slice->count, sizeof(*slice->sent), err);
 
-		if (grown == NULL)
-			return err_set(err, -ENOMEM, "out of memory for probes");
-		slice->sent = grown;
-		slice->cap = cap;
-	}
-	slice->sent[slice->count++] = (struct sent){ *probe, at };
-	return 0;
+	slice->sent = sent;
+	if (rc == 0)
+		slice->sent[slice->count++] = (struct sent){ *probe, at };
+	return rc;
 }
 
 /*

@@ -36,7 +36,7 @@ _Static_assert(sizeof(struct net_probe) == 32, "of a probe no more is kept than 
 /* Of a probe that did not end in time, what is asked for besides. */
 struct net_timeout {
 	uint64_t held_ps; /* it, or its ACK, arrived then or later; 0: not known to be after the timeout */
-	uint32_t probe;   /* index into probes */
+	uint64_t probe;   /* index into probes */
 	uint32_t qpn;     /* that it was sent to */
 };
 

@@ -142,20 +142,29 @@ a_woken_thread_writes(void **state)
 	close(fd);
 }
 
-static void
-who_does_not_take_it_is_given_up(void **state)
+/* A spool that is full, of a pipe that holds less. */
+static struct spool *
+make_full(int pipes[2])
 {
-	uint32_t n = 0;
 	struct spool *spool;
-	int pipes[2];
+	uint32_t n = 0;
 
-	(void)state;
 	assert_int_equal(pipe(pipes), 0);
 	fcntl(pipes[1], F_SETPIPE_SZ, 4096);
 	spool = make(pipes[1]);
 	while (spool_room(spool) >= UNIT_BYTES)
 		put_unit(spool, n++);
 	assert_true(n >= CAP_BYTES / UNIT_BYTES);
+	return spool;
+}
+
+static void
+who_does_not_take_it_is_given_up(void **state)
+{
+	int pipes[2];
+	struct spool *spool = make_full(pipes);
+
+	(void)state;
 	assert_int_equal(spool_wait(spool, CAP_BYTES, 200000000, &patient), ETIMEDOUT);
 	assert_int_equal(spool_close(spool), ETIMEDOUT);
 	close(pipes[0]);
@@ -184,18 +193,12 @@ the_other_end_is_served_meanwhile(void **state)
 {
 	struct other_end other = { 0 };
 	const struct spool_waiter waiter = { .meanwhile = read_at_last, .ctx = &other };
-	uint32_t n = 0;
-	struct spool *spool;
 	int pipes[2];
+	struct spool *spool = make_full(pipes);
 
 	(void)state;
-	assert_int_equal(pipe(pipes), 0);
-	fcntl(pipes[1], F_SETPIPE_SZ, 4096);
 	fcntl(pipes[0], F_SETFL, O_NONBLOCK);
 	other.fd = pipes[0];
-	spool = make(pipes[1]);
-	while (spool_room(spool) >= UNIT_BYTES)
-		put_unit(spool, n++);
 	assert_int_equal(spool_wait(spool, CAP_BYTES, WAIT_NS, &waiter), 0);
 	assert_true(other.got >= CAP_BYTES - UNIT_BYTES - 4096);
 	assert_int_equal(spool_close(spool), 0);
