@@ -72,6 +72,11 @@ char *facts_recording_lost(const struct facts *facts, char *buf, size_t cap);
  * NULL in virtual time
  */
 char *facts_lateness(const struct facts *facts, char *buf, size_t cap);
+/*
+ * How far the twin of each job is from the measured times, and whether its costs are used. @param buf  of FACTS_REASON
+ * bytes  @return NULL where no twin was made
+ */
+char *facts_twins(const struct facts *facts, char *buf);
 /* "Flow contention at 6:2: 13->19 ahead of 17->18 in steps 1-2" */
 char *facts_finding(const struct verdict *v, const struct finding *finding, char *buf, size_t cap);
 /* Of its culprits those without effect by the twin, "a and b"; "": none, or it has no effect itself. @return buf */

@@ -800,9 +800,9 @@ run(const struct verdict *v)
 	struct facts facts = facts_of_page(v);
 	json_int_t root = facts_root(v) != NULL ? facts_root(v) - v->findings : -1;
 	json_int_t first = facts_first(v) != NULL ? facts_first(v) - v->findings : -1;
-	char headline[FACTS_TEXT], conclusion[FACTS_TEXT], lost[FACTS_TEXT], late[FACTS_TEXT];
+	char headline[FACTS_TEXT], conclusion[FACTS_TEXT], lost[FACTS_TEXT], late[FACTS_TEXT], twins[FACTS_REASON];
 
-	return json_pack("{s:o, s:s, s:I, s:I, s:s, s:f, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "name",
+	return json_pack("{s:o, s:s, s:I, s:I, s:s, s:f, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "name",
 			 value_text(v->run.name), "policy", facts_policy_name(v->run.config.policy), "detections",
 			 (json_int_t)v->run.config.detections, "rtt_percent", (json_int_t)v->run.config.rtt_percent, "unit",
 			 facts.unit.name, "unit_ns", (double)facts.unit.ps / (double)PS_PER_NS, "worst",
@@ -810,7 +810,8 @@ run(const struct verdict *v)
 			 value_text(facts_headline(&facts, headline, sizeof(headline))), "conclusion",
 			 value_text(facts_conclusion(&facts, conclusion, sizeof(conclusion))), "recording_lost",
 			 value_text(facts_recording_lost(&facts, lost, sizeof(lost)) != NULL ? lost : ""), "lateness",
-			 value_text(facts_lateness(&facts, late, sizeof(late)) != NULL ? late : ""));
+			 value_text(facts_lateness(&facts, late, sizeof(late)) != NULL ? late : ""), "twins",
+			 value_text(facts_twins(&facts, twins) != NULL ? twins : ""));
 }
 
 static json_t *

@@ -433,3 +433,26 @@ facts_recording_lost(const struct facts *facts, char *buf, size_t cap)
 		 strerror((int)facts->v->run.recording_errno));
 	return buf;
 }
+
+char *
+facts_twins(const struct facts *facts, char *buf)
+{
+	const struct verdict *v = facts->v;
+
+	*buf = '\0';
+	for (uint32_t i = 0; i < v->ntwins; i++) {
+		const struct verdict_twin *twin = &v->twins[i];
+		const char *name = v->run.jobs[twin->job].name, *between = i > 0 ? " " : "";
+
+		if (twin->twin_ps <= 0) {
+			fmt_append(buf, FACTS_REASON, "%sThe twin of %s did not finish its steps, so costs are estimates.",
+				   between, name);
+			continue;
+		}
+		fmt_append(buf, FACTS_REASON,
+			   "%sThe twin of %s took %s, %.1f %% off the measured time, its steps %.1f %%%s.", between, name,
+			   fmt_time(facts->unit, twin->twin_ps).text, 100 * twin->error, 100 * twin->steps_error,
+			   twin->usable ? "" : ": too far, so costs are estimates");
+	}
+	return v->ntwins > 0 ? buf : NULL;
+}

@@ -333,7 +333,7 @@ static int
 write_head(const struct text *text)
 {
 	const struct verdict *v = text->facts.v;
-	char sentence[FACTS_TEXT], missing[FACTS_INCOMPLETE];
+	char sentence[FACTS_TEXT], missing[FACTS_INCOMPLETE], twins[FACTS_REASON];
 	bool good = facts_innocent(v) && v->nfindings == 0;
 
 	set_style(text, good ? STYLE_GOOD : STYLE_BAD);
@@ -353,6 +353,8 @@ write_head(const struct text *text)
 	}
 	if (facts_lateness(&text->facts, sentence, sizeof(sentence)) != NULL)
 		text_wrap(text, sentence, 0);
+	if (facts_twins(&text->facts, twins) != NULL)
+		text_wrap(text, twins, 0);
 	if (v->run.ncollectives == 0)
 		return 0;
 	fputc('\n', text->to);

@@ -146,7 +146,7 @@ export function drawHead(root, store, tools, compared) {
          ...(lead ? leading(lead, headline) : [el("h1", null, headline)]),
          el("p", {class: lead ? "second" : "why"}, ...phrases(why)),
          model.evidence.missing && el("p", {class: "warn"}, `Incomplete evidence: ${model.evidence.missing}`),
-         run.lateness && el("p", {class: "why"}, run.lateness),
+         run.lateness && el("p", {class: "why"}, run.lateness), run.twins && el("p", {class: "why"}, run.twins),
          run.recording_lost && el("p", {class: "warn"}, run.recording_lost)));
   document.title = `${run.name}: verdict`;
 }

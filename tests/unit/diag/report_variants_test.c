@@ -77,6 +77,23 @@ by_the_twin(struct verdict *v)
 	v->findings[0].parts[0].costless = zeroed(2, sizeof(bool));
 	v->findings[1].parts[0].costless = zeroed(2, sizeof(bool));
 	v->findings[1].parts[0].costless[0] = true;
+	v->twins[0] = (struct verdict_twin){
+		.measured_ps = 2e9, .twin_ps = 1.9e9, .error = 0.05, .steps_error = 0.012, .usable = true
+	};
+}
+
+static void
+by_a_far_twin(struct verdict *v)
+{
+	by_the_twin(v);
+	v->twins[0].usable = false;
+}
+
+static void
+by_a_broken_twin(struct verdict *v)
+{
+	by_the_twin(v);
+	v->twins[0] = (struct verdict_twin){ .error = 1, .steps_error = 1 };
 }
 
 static void
@@ -233,6 +250,9 @@ changes(void **state)
 		{ by_the_twin, ", partly by the twin" },
 		{ by_the_twin, ", within the twin's error" },
 		{ by_the_twin, ", estimated" },
+		{ by_the_twin, " took 1.900 ms, 5.0 % off the measured time, its steps 1.2 %." },
+		{ by_a_far_twin, "its steps 1.2 %: too far, so costs are estimates." },
+		{ by_a_broken_twin, " did not finish its steps, so costs are estimates." },
 		{ with_prefixes, "Ring AllGather over 8 ranks" },
 		{ of_exact_counts, "Waits are exact counts (telemetry.contention = \"exact\")" },
 		{ by_own_clocks, "Hosts used their own clocks, which are known to within 5.000 ns" },
