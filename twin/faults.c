@@ -348,21 +348,59 @@ counted_loss(const struct evidence *ev, uint32_t port)
 	return rate;
 }
 
-/* By what was sent again: a NAK or a timeout is a loss, of all packets that passed. */
+/* The share of a flow's packets that left a switch by one of its ports, of all that its rows count; 1: none was counted. */
+static double
+share_at(const struct evidence *ev, uint32_t flow, uint32_t port)
+{
+	const struct ev_flow *of = &ev->flows[flow];
+	double here = 0, all = 0;
+
+	for (uint32_t s = of->first_seen; s < of->first_seen + of->nseen; s++) {
+		const struct ev_port *seen = &ev->ports[ev->seen[s]];
+
+		if (seen->node != ev->ports[port].node)
+			continue;
+		for (uint32_t e = seen->first_epoch; e < seen->first_epoch + seen->nepochs; e++) {
+			const struct rec_flow_row *row = evidence_flow_row(ev, &ev->epochs[e], flow);
+			double packets = row != NULL ? (double)row->packets : 0;
+
+			all += packets;
+			here += ev->seen[s] == port ? packets : 0;
+		}
+	}
+	return all > 0 ? here / all : 1;
+}
+
+/*
+ * By what was sent again, of all packets that passed. Go-back-N sends all packets behind a lost one again, so that a NAK,
+ * or a timeout where there is none, is one loss; selective retransmission sends the lost one alone.
+ */
 static double
 resent_loss(const struct twin_model *model, uint32_t port)
 {
+	const struct evidence *ev = model->ev;
 	double events = 0, packets = 0;
+	char text[REC_SETTING_TEXT + 1];
+	const char *transport = evidence_setting(ev, "host.transport", text);
+	bool each = transport != NULL && strcmp(transport, "selective") == 0;
 
 	for (uint32_t s = 0; s < model->run->nsteps; s++) {
 		const struct run_step *step = &model->run->steps[s];
 
-		if (run_is_local(step) || !step->started || !leaves_by(model->ev, step->flow, port, false))
+		if (run_is_local(step) || !step->started || !leaves_by(ev, step->flow, port, false))
 			continue;
-		events += step->naks + (step->naks == 0 && step->retransmits != 0);
-		packets += (double)step->acked_bytes / model->ev->run.payload_bytes + 1;
+		events += each ? step->retransmits : step->naks > 0 ? step->naks : step->retransmits != 0;
+		packets += ((double)step->acked_bytes / ev->run.payload_bytes + 1) * share_at(ev, step->flow, port);
 	}
 	return packets > 0 ? events / packets : 0;
+}
+
+static double
+loss_at(const struct twin_model *model, uint32_t port)
+{
+	double counted = counted_loss(model->ev, port);
+
+	return counted > 0 ? counted : resent_loss(model, port);
 }
 
 static void
@@ -371,9 +409,15 @@ infer_loss(struct twin_model *model, const json_t *finding, struct twin_fault *b
 	blank->place = place_of(model, finding);
 	if (blank->place == EV_NONE)
 		return;
-	blank->strength = counted_loss(model->ev, blank->place);
-	if (blank->strength <= 0)
-		blank->strength = resent_loss(model, blank->place);
+	blank->strength = loss_at(model, blank->place);
+	if (blank->strength <= 0 && model->ev->ports[blank->place].peer != EV_NONE) {
+		/* A switch lost what had entered it by that port: the data left by the link's other end. */
+		blank->place = model->ev->ports[blank->place].peer;
+		blank->strength = loss_at(model, blank->place);
+	}
+	for (uint32_t f = 0; f < model->nfaults; f++)
+		if (model->faults[f].kind == blank->kind && model->faults[f].place == blank->place)
+			return; /* two findings of one link, which one fault makes */
 	if (blank->strength > 0)
 		add(model, blank);
 }

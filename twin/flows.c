@@ -37,15 +37,6 @@ struct timeline {
 	size_t npieces;
 };
 
-static uint64_t
-packets_in(const struct evidence *ev, const struct ev_epoch *epoch, uint32_t flow)
-{
-	for (uint32_t i = epoch->first_flow; i < epoch->first_flow + epoch->nflows; i++)
-		if (ev->flow_of_row[i] == flow)
-			return EV_AT(ev->flow_rows, struct rec_flow_row, i)->packets;
-	return 0;
-}
-
 static int
 by_start(const void *pa, const void *pb)
 {
@@ -74,10 +65,11 @@ list_spans(const struct evidence *ev, uint32_t flow, struct timeline *line)
 
 		for (uint32_t e = port->first_epoch; e < port->first_epoch + port->nepochs; e++) {
 			const struct ev_epoch *epoch = &ev->epochs[e];
+			const struct rec_flow_row *row = evidence_flow_row(ev, epoch, flow);
 
 			if (epoch->to_ps > epoch->from_ps && line->nspans < MAX_SPANS)
-				line->spans[line->nspans++] =
-					(struct span){ epoch->from_ps, epoch->to_ps, (double)packets_in(ev, epoch, flow) };
+				line->spans[line->nspans++] = (struct span){ epoch->from_ps, epoch->to_ps,
+									     row != NULL ? (double)row->packets : 0 };
 		}
 	}
 	qsort(line->spans, line->nspans, sizeof(*line->spans), by_start);

@@ -318,6 +318,8 @@ bool evidence_has_ledger(const struct evidence *ev, uint32_t step);
  * @param buf  of REC_SETTING_TEXT + 1 @return NULL: it is not announced
  */
 const char *evidence_setting(const struct evidence *ev, const char *key, char *buf);
+/* A flow's row in an epoch of a port. @return NULL: there is none */
+const struct rec_flow_row *evidence_flow_row(const struct evidence *ev, const struct ev_epoch *epoch, uint32_t flow);
 /* @return flow id, EV_NONE if no record names it */
 uint32_t evidence_flow(const struct evidence *ev, const struct rec_tuple *tuple);
 /*

@@ -141,6 +141,15 @@ slot_of(const struct evidence *ev, const struct rec_tuple *tuple)
 	}
 }
 
+const struct rec_flow_row *
+evidence_flow_row(const struct evidence *ev, const struct ev_epoch *epoch, uint32_t flow)
+{
+	for (uint32_t i = epoch->first_flow; i < epoch->first_flow + epoch->nflows; i++)
+		if (ev->flow_of_row[i] == flow)
+			return EV_AT(ev->flow_rows, struct rec_flow_row, i);
+	return NULL;
+}
+
 uint32_t
 evidence_flow(const struct evidence *ev, const struct rec_tuple *tuple)
 {

@@ -313,15 +313,6 @@ cause_lost_frames(const struct cause_input *in, uint32_t step, double lost_ps)
 	return frame_bits > 0 && lost_ps > 0 ? lost_ps / 1e12 * rate_bps / frame_bits : 0;
 }
 
-const struct rec_flow_row *
-cause_flow_row(const struct evidence *ev, const struct ev_epoch *epoch, uint32_t flow)
-{
-	for (uint32_t i = epoch->first_flow; i < epoch->first_flow + epoch->nflows; i++)
-		if (ev->flow_of_row[i] == flow)
-			return EV_AT(ev->flow_rows, struct rec_flow_row, i);
-	return NULL;
-}
-
 bool
 cause_has_queue(const struct cause_input *in, const struct prov_port *port)
 {

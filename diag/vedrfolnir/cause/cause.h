@@ -268,8 +268,6 @@ bool cause_is_full(const struct cause_input *in, uint32_t step, const struct pro
  */
 uint32_t cause_idle_choice(const struct cause_set *set, uint32_t step, const struct prov_graph *graph,
 			   const struct prov_port *port);
-/* A flow's row in an epoch of a port. @return NULL: there is none */
-const struct rec_flow_row *cause_flow_row(const struct evidence *ev, const struct ev_epoch *epoch, uint32_t flow);
 /* Did this port's own queue grow? Of a NIC: did flows wait for each other there? */
 bool cause_has_queue(const struct cause_input *in, const struct prov_port *port);
 

@@ -144,7 +144,7 @@ hop_wait_ps(const struct cause_input *in, uint32_t flow, uint32_t port, struct p
 	for (uint32_t e = epochs.first; e < epochs.end; e++) {
 		const struct ev_epoch *epoch = &ev->epochs[e];
 		const struct rec_port_row *own = evidence_port_row(ev, epoch, ev->flows[flow].prio);
-		const struct rec_flow_row *row = cause_flow_row(ev, epoch, flow);
+		const struct rec_flow_row *row = evidence_flow_row(ev, epoch, flow);
 		uint64_t overlap_ps = window_overlap_ps(p->during, epoch->from_ps, known_to_ps(epoch, row));
 
 		if (overlap_ps == 0 || epoch->nrows == 0)
@@ -210,7 +210,7 @@ is_cut(const struct run_step *s, struct window during)
 static double
 epoch_wait_ps(const struct cause_input *in, const struct run_step *s, const struct ev_epoch *epoch, bool *cut)
 {
-	const struct rec_flow_row *row = cause_flow_row(in->ev, epoch, s->flow);
+	const struct rec_flow_row *row = evidence_flow_row(in->ev, epoch, s->flow);
 	struct passing p = { .step = (uint32_t)(s - in->steps),
 			     .during = { epoch->from_ps > s->start_ps ? epoch->from_ps : s->start_ps,
 					 min_u64(known_to_ps(epoch, row), s->end_ps) },

@@ -782,7 +782,7 @@ bytes_for(const struct evidence *ev, const struct ev_epoch *epoch, const struct 
 	uint64_t bytes = 0;
 
 	for (uint32_t i = epoch->first_flow; i < epoch->first_flow + epoch->nflows; i++)
-		if (cause_flow_row(ev, other, ev->flow_of_row[i]) != NULL)
+		if (evidence_flow_row(ev, other, ev->flow_of_row[i]) != NULL)
 			bytes += EV_AT(ev->flow_rows, struct rec_flow_row, i)->bytes;
 	return bytes;
 }

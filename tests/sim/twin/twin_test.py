@@ -42,6 +42,13 @@ faults = (
   { kind = "pfc-storm"; port = "l2:5"; start = "837416ns"; duration = "623541ns"; }
 );
 """
+SPRAYED = """topology = { kind = "leaf-spine"; leaves = 4; spines = 4; hosts_per_leaf = 2; };
+host = { transport = "selective"; };
+load_balancing = { kind = "adaptive"; };
+telemetry = { late_looks = true; };
+collectives = ( { op = "allreduce"; algorithm = "ring"; ranks = [ "h0", "h2", "h4", "h6" ]; bytes = "16MB"; } );
+faults = ( { kind = "loss"; port = "l0:4"; rate = 0.03; silent = true; } );
+"""
 CUT = """topology = { kind = "leaf-spine"; leaves = 4; spines = 2; hosts_per_leaf = 4; rate = "100Gbps"; delay = "1us"; };
 routing = { convergence = "0us"; };
 collectives = ( { name = "all"; op = "alltoall"; algorithm = "pairwise"; bytes = "4MB"; } );
@@ -64,8 +71,8 @@ def truth_of(scenario, name):
     return {row["name"]: row for row in json.loads((out / "blame.json").read_text())["suspects"]}
 
 
-def one_cause(name, text, suspect):
-    scenario = scenario_file(FABRIC + text, f"{name}.cfg")
+def one_cause(name, text, suspect, fabric=FABRIC):
+    scenario = scenario_file(fabric + text, f"{name}.cfg")
     verdict, twin, folder = twin_of(scenario, name)
     job = twin["jobs"][0]
     check(job["usable"] and job["error"] < 0.05 and job["steps_error"] < 0.1, f"{name}: the base run is near", job["error"])
@@ -200,6 +207,7 @@ def chance_is_averaged():
 
 storm = one_cause("storm", STORM, "pfc-storm@l0:1")
 one_cause("short", SHORT, "pfc-storm@h0:1")  # within an epoch: no count of it has its begin
+one_cause("sprayed", SPRAYED, "loss@l0:4", "")  # one of four uplinks, behind the MAC: selective repeat shows how many
 flows_are_counted(one_cause("flow", FLOW, "h2->h4/20000>4791"))
 a_delay_is_what_every_round_trip_has()
 a_delay_is_where_the_finding_leaves_it()
