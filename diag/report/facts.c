@@ -4,8 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "collectives/op/op.h"
 #include "common/array.h"
 #include "common/minmax.h"
+#include "common/units.h"
 #include "common/wire/collective.h"
 #include "common/wire/detection.h"
 #include "common/wire/ending.h"
@@ -19,6 +21,20 @@ facts_took_ps(const struct verdict *v, const struct run_collective *collective)
 	uint64_t end_ps = collective->complete ? collective->end_ps : v->run.end_ps;
 
 	return end_ps > collective->start_ps ? end_ps - collective->start_ps : 0;
+}
+
+double
+facts_algbw(const struct verdict *v, const struct run_collective *collective)
+{
+	uint64_t took_ps = collective->complete ? facts_took_ps(v, collective) : 0;
+
+	return took_ps > 0 ? (double)collective->bytes / ((double)took_ps / PS_PER_NS) : 0;
+}
+
+double
+facts_busbw(const struct verdict *v, const struct run_collective *collective)
+{
+	return facts_algbw(v, collective) * coll_busbw_factor((enum coll_op)collective->op, collective->group_ranks);
 }
 
 uint32_t

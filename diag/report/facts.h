@@ -77,6 +77,9 @@ char *facts_lateness(const struct facts *facts, char *buf, size_t cap);
  * bytes  @return NULL where no twin was made
  */
 char *facts_twins(const struct facts *facts, char *buf);
+/* Its bytes by the time it took, in GB/s, as nccl-tests has them; 0: unfinished, or of no size. */
+double facts_algbw(const struct verdict *v, const struct run_collective *collective);
+double facts_busbw(const struct verdict *v, const struct run_collective *collective);
 /* "Flow contention at 6:2: 13->19 ahead of 17->18 in steps 1-2" */
 char *facts_finding(const struct verdict *v, const struct finding *finding, char *buf, size_t cap);
 /* Of its culprits those without effect by the twin, "a and b"; "": none, or it has no effect itself. @return buf */

@@ -377,17 +377,26 @@ port_names(const struct verdict *v, const uint32_t *ports, uint32_t count)
 	return array;
 }
 
+/* Of a collective of a size that is complete. */
+static json_t *
+bandwidth(double gbps)
+{
+	return gbps > 0 ? value_real(gbps) : json_null();
+}
+
 static json_t *
 collective(const struct verdict *v, uint32_t index)
 {
 	const struct run_collective *c = &v->run.collectives[index];
 	json_t *value = value_collective(v, index);
-	json_t *more = json_pack(
-		"{s:o, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:b}", "name", value_text(c->name), "algorithm",
-		facts_algorithm_name(c->algorithm), "op", facts_op_key(c->op), "ranks", (json_int_t)c->ranks, "group_ranks",
-		(json_int_t)c->group_ranks, "bytes", (json_int_t)c->bytes, "step_bytes", (json_int_t)c->step_bytes,
-		"start_ns", value_ns(c->start_ps), "end_ns", c->complete ? value_ns(c->end_ps) : json_null(), "ideal_ns",
-		value_ns(c->ideal_ps), "expect_ns", value_ns(c->expect_ps), "complete", c->complete);
+	json_t *more =
+		json_pack("{s:o, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:b, s:o, s:o}", "name",
+			  value_text(c->name), "algorithm", facts_algorithm_name(c->algorithm), "op", facts_op_key(c->op),
+			  "ranks", (json_int_t)c->ranks, "group_ranks", (json_int_t)c->group_ranks, "bytes",
+			  (json_int_t)c->bytes, "step_bytes", (json_int_t)c->step_bytes, "start_ns", value_ns(c->start_ps),
+			  "end_ns", c->complete ? value_ns(c->end_ps) : json_null(), "ideal_ns", value_ns(c->ideal_ps),
+			  "expect_ns", value_ns(c->expect_ps), "complete", c->complete, "algbw",
+			  bandwidth(facts_algbw(v, c)), "busbw", bandwidth(facts_busbw(v, c)));
 
 	if (value == NULL || more == NULL || json_object_update(value, more) != 0) {
 		json_decref(value);

@@ -90,8 +90,7 @@ collective_row(const struct verdict *v, const struct run_collective *c, FILE *to
 {
 	uint64_t took_ps = facts_took_ps(v, c);
 	double took_us = (double)took_ps / PS_PER_US, expect_us = (double)c->expect_ps / PS_PER_US;
-	double algbw = took_ps > 0 ? (double)c->bytes / ((double)took_ps / PS_PER_NS) : 0;
-	double busbw = algbw * coll_busbw_factor((enum coll_op)c->op, c->group_ranks);
+	double algbw = facts_algbw(v, c), busbw = facts_busbw(v, c);
 	char name[48], plain[64], size[24] = "-";
 
 	snprintf(name, sizeof(name), "%s/%s", facts_op_key(c->op), facts_algorithm_name(c->algorithm));

@@ -504,6 +504,16 @@ def shows_flows(browser):
     browser.quiet("flows")
 
 
+def shows_bandwidths(browser, run):
+    """The size of the collective, and its bandwidths as nccl-tests has them: a ring AllGather sends 7/8 of the size."""
+    browser.open(run.dir / "report.html", "case study")
+    first = run.verdict["collectives"][0]
+    algbw, shown = first["bytes"] / (first["end_ns"] - first["start_ns"]), tile(browser, "Bus bandwidth")
+    check(f"{algbw * 7 / 8:.2f} GB/s" in shown and f"{algbw:.2f} GB/s" in shown and "160 MB by 8 ranks" in shown,
+          "a tile has the size and both bandwidths", (shown, algbw))
+    check(abs(first["algbw"] - algbw) < 1e-9 and abs(first["busbw"] - algbw * 7 / 8) < 1e-9, "and the verdict", first)
+
+
 def shows_jobs(browser):
     """Jobs by name; what is lost is one number, in tiles and tables; findings below 0.3 are folded."""
     run = rocelab(SCENARIOS / "two-jobs.cfg", *sets(switch__profile='"ns3"', host__profile='"ns3"'))
@@ -541,6 +551,7 @@ def main():
         shows_paths(browser)
         shows_systems(browser)
         shows_flows(browser)
+        shows_bandwidths(browser, run)
         shows_jobs(browser)
         all_is_reachable(browser)
         answers_at_once(browser)

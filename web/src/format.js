@@ -33,6 +33,8 @@ export function score(value) {
 }
 
 export const bytes = (value) => withPrefix(value, "B", 0);
+/* GB/s, as the tables of the text have them */
+export const gigabytes = (value) => value.toFixed(value < 0.1 ? 4 : 2);
 export const rate = (bps) => withPrefix(bps, "bit/s", 0);
 
 /* 0.528 -> "+52.8 %" */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The answer first: what happened, why, and five numbers. */
+/* The answer first: what happened, why, and the numbers. */
 import {drawBudget, lossOf} from "./budget.js";
 import {el, parted, phrases} from "./dom.js";
-import {bytes, change, count, many, percent, readable} from "./format.js";
+import {bytes, change, count, gigabytes, many, percent, readable} from "./format.js";
 import {leadOf} from "./lead.js";
 import {largest, SLOW_SHARE} from "./model.js";
 import {stands} from "./store.js";
@@ -64,6 +64,15 @@ function iterationTimes(model, worst, mates) {
   ];
 }
 
+/* Its size and bandwidths, as nccl-tests has them. */
+function bandwidths(worst) {
+  if (worst.bytes === 0 || worst.algbw === null)
+    return false;
+  return fact(
+      "Bus bandwidth", `${gigabytes(worst.busbw)} GB/s`,
+      `${bytes(worst.bytes)} by ${many(worst.group_ranks, "rank")}; algorithm bandwidth ${gigabytes(worst.algbw)} GB/s`);
+}
+
 function times(model) {
   if (model.generated)
     return flowTimes(model);
@@ -84,7 +93,7 @@ function times(model) {
     fact(
         "Against expected", change(excess), "from its first rank's start to its last rank's end",
         excess <= SLOW_SHARE ? "good" : "bad"),
-    lost(model)
+    lost(model), bandwidths(worst)
   ];
 }
 

@@ -73,7 +73,7 @@ function tools(store) {
 function csv(model) {
   const keys = [
     "job", "collective", "iteration", "name", "op", "algorithm", "bytes", "start_ns", "took_ns", "expect_ns", "ideal_ns",
-    "lost_ns"
+    "lost_ns", "algbw", "busbw"
   ];
   return [[...keys, "complete"], ...model.collectives.map((c) => [...keys.map((key) => c[key]), c.complete ? 1 : 0])];
 }
