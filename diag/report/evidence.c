@@ -3,6 +3,7 @@
  * The sentence of facts.h on the evidence for a finding: the clauses of its type, with the facts of its evidence in
  * them.
  */
+#include <inttypes.h>
 #include <string.h>
 
 #include "common/array.h"
@@ -10,6 +11,8 @@
 #include "common/wire/ending.h"
 #include "common/wire/roce.h"
 #include "diag/report/facts.h"
+
+#define LINKS_NAMED 6
 
 typedef void render_fn(const struct run *run, const struct finding_evidence *seen, char *buf);
 
@@ -201,8 +204,26 @@ find_fact(const char *name, size_t len)
 	return NULL;
 }
 
+/* "h4:1, l1:1 and l1:5": the ports that may be the place; of many "12 links of l1". */
 static void
-render_clause(const struct run *run, const struct finding_evidence *seen, const char *clause, char *buf)
+render_links(const struct run *run, const struct finding *finding, char *buf)
+{
+	uint32_t count = finding->nports;
+
+	if (count > LINKS_NAMED || count != finding->evidence.count) {
+		fmt_append(buf, FACTS_EVIDENCE, "%" PRIu64 " links", finding->evidence.count);
+		if (finding->evidence.node < run->nnodes)
+			fmt_append(buf, FACTS_EVIDENCE, " of %s", run->nodes[finding->evidence.node].name);
+		return;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		fmt_append(buf, FACTS_EVIDENCE, "%s", i == 0 ? "" : i + 1 == count ? " and " : ", ");
+		put_port(run, finding->ports[i], buf);
+	}
+}
+
+static void
+render_clause(const struct run *run, const struct finding *finding, const char *clause, char *buf)
 {
 	while (*clause != '\0') {
 		size_t plain = strcspn(clause, "{"), name;
@@ -215,7 +236,9 @@ render_clause(const struct run *run, const struct finding_evidence *seen, const 
 		name = strcspn(clause + 1, "}");
 		render = find_fact(clause + 1, name);
 		if (render != NULL)
-			render(run, seen, buf);
+			render(run, &finding->evidence, buf);
+		else if (strncmp(clause + 1, "links}", 6) == 0)
+			render_links(run, finding, buf);
 		else
 			fmt_append(buf, FACTS_EVIDENCE, "%.*s}", (int)name + 1, clause);
 		clause += name + 1 + (clause[name + 1] == '}');
@@ -258,7 +281,7 @@ facts_evidence(const struct verdict *v, const struct finding *finding, char *buf
 
 	buf[0] = '\0';
 	for (uint32_t i = 0; i < seen->nclauses; i++)
-		render_clause(&v->run, seen, finding->type->clauses[seen->clauses[i]], buf);
+		render_clause(&v->run, finding, finding->type->clauses[seen->clauses[i]], buf);
 	if (finding->known != 0)
 		fmt_append(buf, FACTS_EVIDENCE, "; known before the run: %s",
 			   facts_known(&v->run, &v->run.known[finding->known - 1], known, sizeof(known)));

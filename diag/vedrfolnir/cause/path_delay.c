@@ -17,7 +17,7 @@
 #include "diag/vedrfolnir/cause/delays.h"
 #include "diag/vedrfolnir/provenance/window.h"
 
-enum { CLAUSE_LONGER, CLAUSE_LINK, CLAUSE_PATH, CLAUSE_NODE };
+enum { CLAUSE_LONGER, CLAUSE_LINK, CLAUSE_PATH };
 
 /* The links that may be at fault; where none is left, all of its paths. */
 static void
@@ -388,9 +388,7 @@ look(struct cause_set *set, uint32_t step)
 	cause_explains(finding, EV_NONE, delay_cost_ps(set->in, step, extra_ps));
 	if (cause_score(finding, cause_lost_frames(set->in, step, cause_excess_ps(set->in, step))))
 		finding->out.evidence = (struct finding_evidence){
-			.clauses = { CLAUSE_LONGER, place->root_port != EV_NONE ? CLAUSE_LINK
-						    : node != EV_NONE           ? CLAUSE_NODE
-										: CLAUSE_PATH },
+			.clauses = { CLAUSE_LONGER, place->root_port != EV_NONE ? CLAUSE_LINK : CLAUSE_PATH },
 			.nclauses = 2,
 			.step = step,
 			.port = place->root_port,
@@ -407,8 +405,7 @@ static const char *const clauses[] = {
 			   "queues on its path do not account for it"),
 	[CLAUSE_LINK] = "; of the links of its paths, in both directions, {port} is the only one that no packet crossed in "
 			"time meanwhile",
-	[CLAUSE_PATH] = "; one of {count} links is longer than configured, and no evidence shows which",
-	[CLAUSE_NODE] = "; one of {count} links of {node} is longer than configured, and no evidence shows which",
+	[CLAUSE_PATH] = "; one of {links} is longer than configured, and no evidence shows which",
 };
 
 const struct cause cause_path_delay = {
