@@ -20,7 +20,10 @@
  * takes as long as expected: its end alone would not show that a step held the job up, while others still ran.
  */
 
-/* A started step, of a failed run any; or a rank's part in a collective, which ends with the last that it waits for. */
+/*
+ * A step that started or may have, as its host did not report it, of a failed run any; or a rank's part in a collective,
+ * which ends with the last that it waits for.
+ */
 struct replay_node {
 	double took_ps;     /* after the last that it waited for; from time 0 if it waited for none */
 	double replayed_ps; /* its end in the latest replay; before the first, as it was */
@@ -97,10 +100,13 @@ wait_for_rank(struct build *b, uint32_t node, const struct run_collective *colle
 	}
 }
 
+/* A step without a report was done all the same, in a run that finished: what is behind it waited for it. */
 static bool
 takes_part(const struct build *b, uint32_t node)
 {
-	return run_failed(b->run) || b->run->steps[b->graph->first_step + node].started;
+	const struct run_step *step = &b->run->steps[b->graph->first_step + node];
+
+	return step->started || run_failed(b->run) || (run_finished(b->run) && !step->reported && !step->waits);
 }
 
 static void
@@ -224,7 +230,10 @@ latest_ps(const struct replay_graph *g, const struct replay_node *node)
 	return latest_ps;
 }
 
-/* When a step ended, or of a run that failed would have ended, if it began then and all went on as expected. */
+/*
+ * When a step ended. One without a report, and of a run that failed one that did not end, takes as long as expected from
+ * then on.
+ */
 static double
 step_end_ps(const struct run *run, const struct run_step *step, double ready_ps)
 {

@@ -123,6 +123,33 @@ test_a_run_that_failed_goes_on(void **state)
 	}
 }
 
+/*
+ * Step 0 lost 60 of 100, step 2 waits for it and has no report: in a run that finished it was done, in 80 as expected, and
+ * the job waited for it, not for step 1. Of a run cut short nothing is known of it, nor where step 2 had to wait.
+ */
+static void
+test_a_step_without_a_report(void **state)
+{
+	for (int of = 0; of < 3; of++) {
+		struct replay_claim claim = { .step = 0, .player = 0, .ps = 60 };
+
+		begin();
+		rig.run.end_reason = of == 1 ? REC_END_INTERRUPT : REC_END_COMPLETE;
+		step(0, 0, RUN_NONE, 0, 100);
+		step(0, 1, RUN_NONE, 0, 110);
+		step(0, 1, 0, 0, 0);
+		rig.steps[2] = (struct run_step){ .collective = 0,
+						  .rank = 1,
+						  .peer = 0,
+						  .expect_ps = 80,
+						  .waits = of == 2,
+						  .first_dep = rig.steps[2].first_dep,
+						  .ndeps = 1 };
+		share(&claim, 1);
+		assert_true(claim.regained_ps == (of == 0 ? 60 : 0));
+	}
+}
+
 /* Side by side, of 10 each, one 10 too late and one 9: either alone would have cost nearly as much. */
 static void
 test_side_by_side(void **state)
@@ -243,10 +270,15 @@ test_circle(void **state)
 UNIT_TEST(replay)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_chain),        cmocka_unit_test(test_a_run_that_failed_goes_on),
-		cmocka_unit_test(test_side_by_side), cmocka_unit_test(test_hidden),
-		cmocka_unit_test(test_places),       cmocka_unit_test(test_iterations),
-		cmocka_unit_test(test_many),         cmocka_unit_test(test_flows),
+		cmocka_unit_test(test_chain),
+		cmocka_unit_test(test_a_run_that_failed_goes_on),
+		cmocka_unit_test(test_a_step_without_a_report),
+		cmocka_unit_test(test_side_by_side),
+		cmocka_unit_test(test_hidden),
+		cmocka_unit_test(test_places),
+		cmocka_unit_test(test_iterations),
+		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_flows),
 		cmocka_unit_test(test_circle),
 	};
 
