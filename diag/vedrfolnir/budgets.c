@@ -83,6 +83,31 @@ find_alike(struct sharing *s, struct err *err)
 	return 0;
 }
 
+/* Is it about what the flows of a job do to each other? Nobody can leave that out. */
+static bool
+is_own(const struct sharing *s, const struct replay_claim *claim)
+{
+	return claim->owner == RUN_NONE ||
+	       (claim->part != RUN_NONE && claim->player >= s->run->nflows && s->job_of[claim->part] != RUN_NONE);
+}
+
+/*
+ * Without it the job's bytes may pass other ports: its flows do not share queues then, and links are there that were down.
+ * Of unexplained time nothing is known.
+ */
+static bool
+shifts(const struct sharing *s, const struct replay_claim *claim)
+{
+	return is_own(s, claim) || strcmp(s->section->findings[claim->owner].type->key, "link-down") == 0;
+}
+
+static void
+put_claim(struct sharing *s, struct replay_claim claim)
+{
+	claim.shifts = shifts(s, &claim);
+	s->claims[s->nclaims++] = claim;
+}
+
 static void
 put_finding(struct sharing *s, uint32_t index)
 {
@@ -94,14 +119,13 @@ put_finding(struct sharing *s, uint32_t index)
 		double ps = fmin(claim->ps, s->left_ps[claim->step]);
 
 		s->left_ps[claim->step] -= ps;
-		s->claims[s->nclaims++] =
-			(struct replay_claim){ .step = claim->step,
-					       .player = other ? claim->flow : s->run->nflows + s->alike[index],
-					       .ps = ps,
-					       .owner = index,
-					       .part = claim->flow,
-					       .host = is_host(finding),
-					       .found = true };
+		put_claim(s, (struct replay_claim){ .step = claim->step,
+						    .player = other ? claim->flow : s->run->nflows + s->alike[index],
+						    .ps = ps,
+						    .owner = index,
+						    .part = claim->flow,
+						    .host = is_host(finding),
+						    .found = true });
 	}
 }
 
@@ -110,10 +134,10 @@ put_unexplained(struct sharing *s)
 {
 	for (uint32_t i = 0; i < s->run->nsteps; i++)
 		if (s->left_ps[i] > 0)
-			s->claims[s->nclaims++] = (struct replay_claim){ .step = i,
-									 .player = s->run->nflows + s->section->nfindings,
-									 .ps = s->left_ps[i],
-									 .owner = RUN_NONE };
+			put_claim(s, (struct replay_claim){ .step = i,
+							    .player = s->run->nflows + s->section->nfindings,
+							    .ps = s->left_ps[i],
+							    .owner = RUN_NONE });
 }
 
 static int
@@ -151,14 +175,6 @@ cmp_step(const void *pa, const void *pb)
 	const struct replay_claim *a = pa, *b = pb;
 
 	return ORDER(a->step, b->step);
-}
-
-/* Is it about what the flows of a job do to each other? Nobody can leave that out. */
-static bool
-is_own(const struct sharing *s, const struct replay_claim *claim)
-{
-	return claim->owner == RUN_NONE ||
-	       (claim->part != RUN_NONE && claim->player >= s->run->nflows && s->job_of[claim->part] != RUN_NONE);
 }
 
 /* @param claims  [count] of one job */

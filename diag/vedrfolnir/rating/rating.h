@@ -75,6 +75,7 @@ struct replay_claim {
 	uint32_t owner, part; /* the caller's */
 	bool host;            /* a host's lateness: hosts wait for each other, and may cost only together */
 	bool found;           /* a finding's, not unexplained time */
+	bool shifts;          /* without it the job's bytes may pass other ports, or be sent at other times of these */
 	double ps;            /* of its lost time (run_lost_ps()); of all causes together at most that */
 	double share_ps;      /* result */
 	double regained_ps;   /* result: this claim's part of the time saved without its player alone */

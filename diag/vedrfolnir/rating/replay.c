@@ -34,9 +34,9 @@ struct replay_node {
 
 /* Each node is behind all nodes that it waits for: a replay goes through memory in order. */
 struct replay_graph {
-	struct replay_node *nodes; /* [nnodes + 1] */
-	uint32_t nnodes, first_step;
-	uint32_t *on; /* [non] node by node: the nodes that they wait for */
+	struct replay_node *nodes;           /* [nnodes + 1] */
+	uint32_t nnodes, first_step, nsteps; /* of run.steps: the job's */
+	uint32_t *on;                        /* [non] node by node: the nodes that they wait for */
 	uint32_t non;
 	uint32_t *at; /* nodes of the job's steps, from first_step: RUN_NONE for one that takes no part */
 };
@@ -280,8 +280,8 @@ replay_graph_init(struct replay_graph *graph, const struct run *run, uint32_t jo
 	const struct run_collective *end = &run->collectives[b.end_collective - 1];
 	int ret = -ENOMEM;
 
-	*graph = (struct replay_graph){ .first_step = first->first_step };
 	b.nsteps = last->first_step + last->nsteps - first->first_step;
+	*graph = (struct replay_graph){ .first_step = first->first_step, .nsteps = b.nsteps };
 	b.first_rank = run->collectives[b.first_collective].first_rank;
 	b.count = b.nsteps;
 	if (b.end_collective - b.first_collective > 1) /* else there is no predecessor */
@@ -358,6 +358,9 @@ struct replay {
 	uint32_t first[MAX_PLAYERS + 1]; /* claims of each slot, in by_slot */
 	uint32_t *by_slot;               /* [count] */
 	uint32_t nslots, replays;        /* replays: their approximate limit */
+	bool shifts[MAX_PLAYERS];        /* [nslots] one of its claims does (struct replay_claim) */
+	uint32_t shifted;                /* number of these slots that are left out */
+	double ports_ps;                 /* no end of the job is earlier, if none of them is left out; 0: not known */
 	bool *on_path;                   /* [nnodes] false but while a slot's share is given out */
 };
 
@@ -433,9 +436,14 @@ sort_by_slot(struct replay *r)
 	for (uint32_t slot = 0; slot < MAX_PLAYERS; slot++)
 		next[slot + 1] += next[slot];
 	memcpy(r->first, next, sizeof(r->first));
-	for (uint32_t i = 0; i < r->count; i++)
-		if (is_replayed(r, &r->claims[i]))
-			r->by_slot[next[r->slot_of[r->claims[i].player]]++] = i;
+	for (uint32_t i = 0; i < r->count; i++) {
+		uint32_t slot = r->slot_of[r->claims[i].player];
+
+		if (!is_replayed(r, &r->claims[i]))
+			continue;
+		r->by_slot[next[slot]++] = i;
+		r->shifts[slot] |= r->claims[i].shifts;
+	}
 }
 
 static uint32_t
@@ -444,10 +452,66 @@ node_of(const struct replay *r, const struct replay_claim *claim)
 	return r->graph.at[claim->step - r->graph.first_step];
 }
 
+/* How long a port takes to send a step's frames, each once. */
+static double
+wire_ps(const struct run *run, const struct run_step *step, const struct run_port *port)
+{
+	double frames = run->config.payload_bytes != 0 ? (double)run->config.frame_bytes / run->config.payload_bytes : 1;
+
+	return port->rate_bps != 0 ? 8e12 * frames * (double)step->bytes / (double)port->rate_bps : 0;
+}
+
+/*
+ * From the job's first step on, the port with most to send by configured paths takes this long for the job's bytes. That is
+ * no later than the end that the job had: paths may have changed. @return 0 or -ENOMEM with err
+ */
+static int
+bound_by_ports(struct replay *r, struct err *err)
+{
+	const struct run *run = r->run;
+	double *busy_ps = run_alloc(run->nports, sizeof(*busy_ps), err), most_ps = 0, begin_ps = INFINITY;
+	uint32_t last;
+
+	for (uint32_t i = 0; i < r->graph.nsteps && busy_ps != NULL; i++) {
+		const struct run_step *step = &run->steps[r->graph.first_step + i];
+		const struct run_flow *flow = run_is_local(step) || step->open ? NULL : &run->flows[step->flow];
+
+		if (step->started)
+			begin_ps = fmin(begin_ps, fmax(0, (double)step->start_ps - (double)step->late_ps));
+		for (uint32_t h = 0; flow != NULL && h < flow->nhops; h++) {
+			uint32_t port = run->hops[flow->first_hop + h].port;
+
+			if (port == RUN_NONE)
+				continue;
+			busy_ps[port] += wire_ps(run, step, &run->ports[port]);
+			most_ps = fmax(most_ps, busy_ps[port]);
+		}
+	}
+	if (isfinite(begin_ps))
+		r->ports_ps = fmin(begin_ps + most_ps, replay_graph_end_ps(&r->graph, &last));
+	free(busy_ps);
+	return busy_ps != NULL ? 0 : -ENOMEM;
+}
+
+/*
+ * The job's end in this replay. Whatever is left out of it, each port has to send the job's bytes: where the job's flows
+ * keep a port busy all the time, what one of them waits for elsewhere is time in which the others send.
+ * @param last  set to the node that ends last, RUN_NONE: there is none
+ */
+static double
+job_end_ps(struct replay *r, uint32_t *last)
+{
+	double end_ps = replay_graph_end_ps(&r->graph, last);
+
+	return r->shifted == 0 ? fmax(end_ps, r->ports_ps) : end_ps;
+}
+
 /* A slot's claims return to the replay (sign -1), or leave it (1). */
 static void
 move(struct replay *r, uint32_t slot, double sign)
 {
+	if (r->shifts[slot])
+		r->shifted += sign > 0 ? 1 : -1;
 	for (uint32_t i = r->first[slot]; i < r->first[slot + 1]; i++) {
 		const struct replay_claim *claim = &r->claims[r->by_slot[i]];
 
@@ -498,7 +562,7 @@ share_exactly(struct replay *r, double *end_ps)
 		for (uint32_t slot = 0; slot < r->nslots && set != 0; slot++)
 			if (((set ^ (set - 1)) >> slot & 1) != 0) /* has changed since the set before */
 				move(r, slot, (set >> slot & 1) != 0 ? -1 : 1);
-		end_ps[set] = replay_graph_end_ps(&r->graph, &last);
+		end_ps[set] = job_end_ps(r, &last);
 		for (uint32_t slot = 0; slot < r->nslots; slot++)
 			if ((set >> slot & 1) != 0)
 				give(r, slot, last,
@@ -530,7 +594,7 @@ share_by_orders(struct replay *r)
 	prng_init(&prng, 0, 0);
 	for (uint32_t slot = 0; slot < r->nslots; slot++)
 		order[slot] = slot;
-	without_ps = replay_graph_end_ps(&r->graph, &last);
+	without_ps = job_end_ps(r, &last);
 	for (uint32_t o = 0; o < orders; o++) {
 		double before_ps = without_ps;
 
@@ -540,7 +604,7 @@ share_by_orders(struct replay *r)
 			uint32_t slot = order[o % 2 == 0 ? i : r->nslots - 1 - i];
 
 			move(r, slot, -1);
-			ps = replay_graph_end_ps(&r->graph, &last);
+			ps = job_end_ps(r, &last);
 			give(r, slot, last, (ps - before_ps) / orders, 0);
 			before_ps = ps;
 		}
@@ -584,7 +648,7 @@ regain(struct replay *r, double *end_ps, struct replay_together *together)
 
 	for (uint32_t slot = 0; slot < r->nslots; slot++) {
 		move(r, slot, 1);
-		end_ps[slot] = replay_graph_end_ps(&r->graph, &last);
+		end_ps[slot] = job_end_ps(r, &last);
 		move(r, slot, -1);
 	}
 	all_ps = replay_graph_end_ps(&r->graph, &last);
@@ -648,6 +712,8 @@ replay_share(const struct run *run, uint32_t job, struct replay_claim *claims, u
 	struct replay r = { .run = run, .claims = claims, .count = count };
 	int ret = replay_graph_init(&r.graph, run, job, err);
 
+	if (ret == 0)
+		ret = bound_by_ports(&r, err);
 	if (count > 1)
 		qsort(claims, count, sizeof(*claims), cmp_claim);
 	nplayers = number_players(claims, count);

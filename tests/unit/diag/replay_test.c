@@ -150,6 +150,55 @@ test_a_step_without_a_report(void **state)
 	}
 }
 
+#define PORT_BPS UINT64_C(8000000000000) /* a byte in 1 ps */
+
+/* Steps 0 and 1 have a path each, of one hop. */
+static void
+put_paths(uint32_t port_of_1)
+{
+	static struct run_port ports[2];
+	static struct run_flow flows[2];
+	static struct run_hop hops[2];
+
+	ports[0].rate_bps = ports[1].rate_bps = PORT_BPS;
+	for (uint32_t i = 0; i < 2; i++) {
+		flows[i] = (struct run_flow){ .first_hop = i, .nhops = 1 };
+		hops[i] = (struct run_hop){ .flow = i, .port = i == 0 ? 0 : port_of_1 };
+		rig.steps[i].flow = i;
+		rig.steps[i].bytes = 100;
+	}
+	rig.run.ports = ports;
+	rig.run.nports = 2;
+	rig.run.flows = flows;
+	rig.run.nflows = 2;
+	rig.run.hops = hops;
+	rig.run.nhops = 2;
+	rig.run.config.payload_bytes = 10;
+	rig.run.config.frame_bytes = 11;
+}
+
+/*
+ * A storm held step 0 up for 100, meanwhile step 1 had the port of both for itself. It would have waited for step 0 there:
+ * of 230 the port sends for 220. Where each has a port, all of the 100 are regained up to the end of step 1; and so is what
+ * step 0 waited for step 1, as without that they have a port each.
+ */
+static void
+test_a_busy_port(void **state)
+{
+	for (uint32_t port = 0; port < 2; port++) {
+		struct replay_claim claims[2] = { { .step = 0, .player = 0, .ps = 100 },
+						  { .step = 0, .player = 1, .ps = 20, .shifts = true } };
+
+		begin();
+		step(0, 0, RUN_NONE, 0, 230);
+		step(0, 1, RUN_NONE, 0, 115);
+		put_paths(port);
+		share(claims, 2);
+		assert_true(claims[0].player == 0 && claims[0].regained_ps == (port == 0 ? 10 : 100));
+		assert_true(claims[1].regained_ps == 20);
+	}
+}
+
 /* Side by side, of 10 each, one 10 too late and one 9: either alone would have cost nearly as much. */
 static void
 test_side_by_side(void **state)
@@ -273,6 +322,7 @@ UNIT_TEST(replay)
 		cmocka_unit_test(test_chain),
 		cmocka_unit_test(test_a_run_that_failed_goes_on),
 		cmocka_unit_test(test_a_step_without_a_report),
+		cmocka_unit_test(test_a_busy_port),
 		cmocka_unit_test(test_side_by_side),
 		cmocka_unit_test(test_hidden),
 		cmocka_unit_test(test_places),
