@@ -251,14 +251,13 @@ take(const struct sharing *s, const struct replay_claim *claim)
 
 /* ---- findings with an effect ---- */
 
-/* @param base_rtt_ps  the longest of the collective's steps */
+/* The least share of a collective's time that counts. */
 static double
-least_ps(const struct run *run, const struct run_collective *collective, double base_rtt_ps)
+least_share_ps(const struct run *run, const struct run_collective *collective)
 {
 	uint64_t end_ps = collective->complete ? collective->end_ps : run->end_ps;
-	double took_ps = end_ps > collective->start_ps ? (double)(end_ps - collective->start_ps) : 0;
 
-	return fmin(FINDING_LEAST_SHARE * took_ps, base_rtt_ps);
+	return end_ps > collective->start_ps ? FINDING_LEAST_SHARE * (double)(end_ps - collective->start_ps) : 0;
 }
 
 /* Facts about the findings of a collective that decide how each of them is judged. */
@@ -289,6 +288,16 @@ effect_ps(const struct finding *finding, double apart_ps, bool own, const struct
 	return fmax(finding->regained_ps, apart_ps);
 }
 
+/*
+ * Does it regain nothing alone? What counts by its share beside others alone counts if that is a part of the collective's
+ * time: a few round trips of a flow of others are none beside a timer that lasted for a thousand.
+ */
+static bool
+is_hidden(const struct finding *finding, const struct time_budget *budget)
+{
+	return !is_host(finding) && finding->regained_ps < budget->least_ps;
+}
+
 /* @param judged  [ncollectives] zeroed */
 static void
 judge(const struct run *run, struct section *section, const struct sharing *s, struct judged *judged)
@@ -302,7 +311,7 @@ judge(const struct run *run, struct section *section, const struct sharing *s, s
 		budget->least_ps = fmax(budget->least_ps, (double)run->steps[i].base_rtt_ps);
 	}
 	for (uint32_t i = 0; i < run->ncollectives; i++) {
-		own->budgets[i].least_ps = least_ps(run, &run->collectives[i], own->budgets[i].least_ps);
+		own->budgets[i].least_ps = fmin(least_share_ps(run, &run->collectives[i]), own->budgets[i].least_ps);
 		together_ps = fmin(own->budgets[i].found_ps, own->budgets[i].explained_ps);
 		judged[i].any_alone = own->budgets[i].hidden_ps > fmax(own->budgets[i].least_ps, together_ps);
 	}
@@ -320,7 +329,9 @@ judge(const struct run *run, struct section *section, const struct sharing *s, s
 		const struct time_budget *budget = &own->budgets[finding->collective];
 		double ps = effect_ps(finding, s->apart_ps[i], s->own[i], budget, &judged[finding->collective]);
 
-		finding->costless = ps <= 0 || ps < budget->least_ps;
+		finding->costless =
+			ps <= 0 || ps < budget->least_ps ||
+			(is_hidden(finding, budget) && ps < least_share_ps(run, &run->collectives[finding->collective]));
 	}
 }
 

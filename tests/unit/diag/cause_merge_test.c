@@ -84,6 +84,32 @@ test_hidden_behind_own(void **state)
 	}
 }
 
+/*
+ * 15 took 60 ms, half of it behind 13->19. 17, done long before, waited a millisecond at most behind 15->18, which regains
+ * nothing. Without 13->19 it would have: half of these orders are its share, and count if they are 0.5 % of the time.
+ */
+static void
+test_hidden_behind_more(void **state)
+{
+	for (int little = 0; little < 2; little++) {
+		const struct finding *hidden;
+		struct records r;
+		struct verdict *v;
+
+		case_fabric(&r);
+		records_step(&r, 1, H15, REC_NONE, 0, 60 * MS);
+		records_step(&r, 1, H17, REC_NONE, 0, EXPECT + (little ? 350 : 1000) * PS_PER_US);
+		case_contention(&r, SW1, 2, 0, 59, 400, F15, 250000, BF2, 250000);
+		case_contention(&r, SW6, 1, 0, 30, 60, F17, 270000, BF1, 16000);
+		v = case_conclude(&r, REC_END_COMPLETE);
+		hidden = case_find(v, FINDING_FLOW_CONTENTION, "6:2", NULL);
+		assert_non_null(hidden);
+		assert_true(hidden->regained_ps == 0 && hidden->critical_ps > 10 * PS_PER_US);
+		assert_int_equal(hidden->costless, little);
+		verdict_destroy(v);
+	}
+}
+
 /* A flow that never met a queue came when that of 17->18 had gone, though the same epochs show both. */
 static void
 test_queue_gone(void **state)
@@ -449,6 +475,7 @@ UNIT_TEST(cause_merge)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_hidden_behind_own),
+		cmocka_unit_test(test_hidden_behind_more),
 		cmocka_unit_test(test_queue_gone),
 		cmocka_unit_test(test_negligible_culprit),
 		cmocka_unit_test(test_own_flows),
