@@ -348,6 +348,8 @@ struct ev_range evidence_epochs(const struct evidence *ev, uint32_t port, uint64
 struct ev_range evidence_states(const struct evidence *ev, uint32_t port, uint64_t from_ps, uint64_t to_ps);
 /* @return the polling packets of a moment in [from, to] that asked about a flow, in ev->poll_by_flow */
 struct ev_range evidence_polls(const struct evidence *ev, uint32_t flow, uint64_t from_ps, uint64_t to_ps);
+/* @return the polling packets of a moment in [from, to] that left by a port, in ev->poll_by_port */
+struct ev_range evidence_polls_at(const struct evidence *ev, uint32_t port, uint64_t from_ps, uint64_t to_ps);
 /* @return the range of a feed's rows that has all of a time or report in [from, to], in ev->feed_rows */
 struct ev_range evidence_feed_rows(const struct evidence *ev, const struct ev_feed *feed, uint64_t from_ps, uint64_t to_ps);
 /*

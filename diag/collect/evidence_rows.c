@@ -522,6 +522,21 @@ evidence_polls(const struct evidence *ev, uint32_t flow, uint64_t from_ps, uint6
 		      to_ps);
 }
 
+static uint64_t
+poll_time_at_port(const struct evidence *ev, uint32_t i)
+{
+	return EV_AT(ev->polls, struct rec_poll, ev->poll_by_port[i])->hdr.time_ps;
+}
+
+struct ev_range
+evidence_polls_at(const struct evidence *ev, uint32_t port, uint64_t from_ps, uint64_t to_ps)
+{
+	const struct ev_port *p = &ev->ports[port];
+
+	return within(ev, (struct ev_range){ p->first_poll, p->first_poll + p->npolls }, poll_time_at_port,
+		      poll_time_at_port, from_ps, to_ps);
+}
+
 uint64_t
 evidence_overtake_end_ps(const struct evidence *ev, const struct rec_overtake_row *row)
 {

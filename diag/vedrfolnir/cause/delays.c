@@ -475,11 +475,22 @@ is_cleared(const struct delay_links *links, uint32_t port, uint32_t step, double
 	return (double)in_time_ps >= MOST_TIME * (double)took_ps && took_ps != 0;
 }
 
-/* The time that a port of the path adds to an idle trip, without the switch or host behind it. */
-static double
-link_ps(const struct evidence *ev, uint32_t port, double bytes)
+double
+delay_link_ps(const struct evidence *ev, uint32_t port, double bytes)
 {
 	return (double)ev->ports[port].delay_ps + bytes * 8e12 / (double)ev->ports[port].rate_bps;
+}
+
+double
+delay_behind_link_ps(const struct evidence *ev, const struct run_step *s)
+{
+	const struct ev_flow *flow = &ev->flows[s->flow];
+	double links_ps = 0;
+
+	for (uint32_t h = 0; h < flow->nhops + flow->nback; h++)
+		links_ps += delay_link_ps(ev, ev->hops[flow->first_hop + h],
+					  h < flow->nhops ? ev->run.frame_bytes : ev->run.ack_bytes);
+	return ((double)s->base_rtt_ps - links_ps) / (flow->nhops + flow->nback);
 }
 
 /*
@@ -492,17 +503,14 @@ longer_direction(const struct delay_links *links, uint32_t step, double extra_ps
 	const struct evidence *ev = links->in->ev;
 	const struct run_step *s = &links->in->steps[step];
 	const struct ev_flow *flow = &ev->flows[s->flow];
-	double there_ps = 0, back_ps = 0, behind_ps, trip_ps;
+	double back_ps = 0, trip_ps;
 
 	if (links->arrived_ps[step] == RUN_UNKNOWN || s->open || links->arrived_ps[step] > s->end_ps || flow->nback == 0)
 		return DIRECTION_UNKNOWN;
-	for (uint32_t h = 0; h < flow->nhops; h++)
-		there_ps += link_ps(ev, ev->hops[flow->first_hop + h], ev->run.frame_bytes);
 	for (uint32_t h = flow->nhops; h < flow->nhops + flow->nback; h++)
-		back_ps += link_ps(ev, ev->hops[flow->first_hop + h], ev->run.ack_bytes);
-	behind_ps = ((double)s->base_rtt_ps - there_ps - back_ps) / (flow->nhops + flow->nback);
+		back_ps += delay_link_ps(ev, ev->hops[flow->first_hop + h], ev->run.ack_bytes);
 	trip_ps = (double)(s->end_ps - links->arrived_ps[step]);
-	if (trip_ps - back_ps - behind_ps * flow->nback >= IN_TIME * extra_ps)
+	if (trip_ps - back_ps - delay_behind_link_ps(ev, s) * flow->nback >= IN_TIME * extra_ps)
 		return DIRECTION_REVERSE;
 	return throughout ? DIRECTION_FORWARD : DIRECTION_UNKNOWN;
 }
@@ -630,6 +638,29 @@ hops_of(const struct cause_input *in, uint32_t step)
 	return flow->nhops + flow->nback;
 }
 
+/* @param trips  its round trips that took longer than it can have waited  @return its excess, 0: none is certain */
+static double
+note_extra(struct placing *p, uint32_t step, uint32_t trips)
+{
+	const struct cause_input *in = p->in;
+	double extra_ps, polled_ps, part = 1;
+
+	if (!may_be_delayed(p, step))
+		return 0;
+	extra_ps = fmax(least_extra_ps(in, step), mean_extra_ps(in, step));
+	if (extra_ps <= 0 && trips != 0) {
+		extra_ps = likely_extra_ps(in, step);
+		part = (trips + 1.0) / (trips + 2.0);
+	}
+	polled_ps = delay_polled_ps(in, step, &p->out->polled[step]);
+	part = polled_ps > extra_ps ? 1 : part;
+	extra_ps = fmax(extra_ps, polled_ps);
+	in->unjudged->epochs += extra_ps <= 0 && is_unjudged(in, step);
+	p->out->certain_ps[step] = part * extra_ps;
+	p->out->extra_ps[step] = extra_ps;
+	return extra_ps;
+}
+
 /* The steps with a certain delay, and the links that may have delayed each. @return 0 or -ENOMEM */
 static int
 find_delayed(struct placing *p)
@@ -644,19 +675,9 @@ find_delayed(struct placing *p)
 		return -ENOMEM;
 	}
 	for (uint32_t i = 0; i < in->nsteps; i++) {
-		double extra_ps = 0, part = 1;
+		double extra_ps = note_extra(p, i, trips[i]);
 
 		in->unjudged->paths += in->steps[i].slow && is_of_many_paths(p, &in->steps[i]);
-		if (may_be_delayed(p, i))
-			extra_ps = fmax(least_extra_ps(in, i), mean_extra_ps(in, i));
-		if (extra_ps <= 0 && trips[i] != 0 && may_be_delayed(p, i)) {
-			extra_ps = likely_extra_ps(in, i);
-			part = (trips[i] + 1.0) / (trips[i] + 2.0);
-		}
-		if (may_be_delayed(p, i) && extra_ps <= 0)
-			in->unjudged->epochs += is_unjudged(in, i);
-		p->out->certain_ps[i] = part * extra_ps;
-		p->out->extra_ps[i] = extra_ps;
 		p->ndelayed += extra_ps > 0;
 		nlinks += extra_ps > 0 ? hops_of(in, i) : 0;
 	}
@@ -680,10 +701,15 @@ find_delayed(struct placing *p)
 			continue;
 		p->ndelayed++;
 		*at = (struct delayed){ .step = i, .first = nlinks, .throughout = least_extra_ps(in, i) > 0 };
-		at->count = delay_links_of(&links, i, at->throughout ? least_extra_ps(in, i) : p->out->extra_ps[i],
-					   at->throughout, p->links + nlinks);
+		if (p->out->polled[i] == EV_NONE) {
+			at->count = delay_links_of(&links, i, at->throughout ? least_extra_ps(in, i) : p->out->extra_ps[i],
+						   at->throughout, p->links + nlinks);
+			p->out->extra_ps[i] = fmax(p->out->extra_ps[i], likely_extra_ps(in, i));
+		} else {
+			p->links[nlinks] = p->out->polled[i];
+			at->count = 1;
+		}
 		nlinks += at->count;
-		p->out->extra_ps[i] = fmax(p->out->extra_ps[i], likely_extra_ps(in, i));
 		at->cost_ps = delay_cost_ps(in, i, p->out->extra_ps[i]);
 	}
 	delay_links_fini(&links);
@@ -873,10 +899,11 @@ delays_init(struct delays *delays, const struct cause_input *in)
 	delays->certain_ps = calloc((size_t)in->nsteps + 1, sizeof(*delays->certain_ps));
 	delays->extra_ps = calloc((size_t)in->nsteps + 1, sizeof(*delays->extra_ps));
 	delays->place = calloc((size_t)in->nsteps + 1, sizeof(*delays->place));
-	if (delays->certain_ps == NULL || delays->extra_ps == NULL || delays->place == NULL)
+	delays->polled = calloc((size_t)in->nsteps + 1, sizeof(*delays->polled));
+	if (delays->certain_ps == NULL || delays->extra_ps == NULL || delays->place == NULL || delays->polled == NULL)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < in->nsteps; i++)
-		delays->place[i] = EV_NONE;
+		delays->place[i] = delays->polled[i] = EV_NONE;
 	rc = find_delayed(&p);
 	while (rc == 0 && has_unplaced(&p))
 		make_place(&p, most_in_common(&p), &nports);
@@ -896,6 +923,7 @@ delays_fini(struct delays *delays)
 	free(delays->certain_ps);
 	free(delays->extra_ps);
 	free(delays->place);
+	free(delays->polled);
 	free(delays->places);
 	free(delays->ports);
 }

@@ -7,6 +7,9 @@
  * trip of the last ACK shows whether the forward path is longer or the path back. The links that most of the lost time
  * has in common are at fault.
  *
+ * Polling packets go ahead of data, and each node reports when it had them: what one takes longer over a link than over an
+ * idle one is the delay of that link, whatever waits in queues, where all nodes have one clock.
+ *
  * Of a link that is longer for a part of a step, neither the least round trip nor the mean need show it: epochs may be too
  * short for these, and congestion control that goes by round trips sends next to nothing while they are long. There a
  * single round trip that hosts report is evidence, too (delay_count_trips()).
@@ -27,6 +30,7 @@ struct delays {
 	double *certain_ps; /* [nsteps] the least excess of round trips over the waits in queues; 0: none is certain */
 	double *extra_ps;   /* [nsteps] their likely excess, beside other such steps too */
 	uint32_t *place;    /* [nsteps] in places; EV_NONE: of no such step */
+	uint32_t *polled;   /* [nsteps] a port whose link polling packets showed to be longer; EV_NONE: none */
 	struct delay_place *places;
 	uint32_t nplaces;
 	uint32_t *ports;
@@ -48,6 +52,16 @@ double delay_overtaken_ps(const struct evidence *ev, uint32_t port, struct windo
 double delay_unseen_acks_ps(const struct evidence *ev, uint32_t port, struct window during, double waited_ps);
 /* A frame that is being sent at each port of both paths of a flow, and the hosts' jitter. */
 double delay_frames_ps(const struct evidence *ev, const struct ev_flow *flow);
+/* The time that a port adds to an idle trip, and on average a switch or host behind a link to one of a step. */
+double delay_link_ps(const struct evidence *ev, uint32_t port, double bytes);
+double delay_behind_link_ps(const struct evidence *ev, const struct run_step *s);
+/*
+ * The excess of a step's round trips that polling packets measured: they go ahead of data, so that no queue of that makes
+ * them late. Clocks of several machines, or a late machine, might.
+ * @param port  set to the link, of both of its paths; EV_NONE: none
+ * @return 0: none
+ */
+double delay_polled_ps(const struct cause_input *in, uint32_t step, uint32_t *port);
 /* Is anything known of the waits of a step's packets? */
 bool delay_is_reported(const struct cause_input *in, uint32_t step);
 /*

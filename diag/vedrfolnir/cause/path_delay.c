@@ -2,8 +2,8 @@
 /*
  * Path delay: the round trips of a slow step took longer than those of an idle path, by more than the queues on its
  * path can account for. Some link of its path, or of its ACKs', takes longer than configured (delays.h): the link, if
- * the steps that crossed it, and those that were in time beside them, leave one; else the path of the flow that lost
- * most by it.
+ * polling packets were late there, or if the steps that crossed it, and those that were in time beside them, leave one;
+ * else the path of the flow that lost most by it.
  */
 #include <errno.h>
 #include <math.h>
@@ -11,13 +11,14 @@
 
 #include "common/array.h"
 #include "common/minmax.h"
+#include "common/pkt.h"
 #include "common/wire/detection.h"
 #include "common/wire/drop.h"
 #include "diag/vedrfolnir/cause/cause.h"
 #include "diag/vedrfolnir/cause/delays.h"
 #include "diag/vedrfolnir/provenance/window.h"
 
-enum { CLAUSE_LONGER, CLAUSE_LINK, CLAUSE_PATH };
+enum { CLAUSE_LONGER, CLAUSE_LINK, CLAUSE_PATH, CLAUSE_POLLED };
 
 /* The links that may be at fault; where none is left, all of its paths. */
 static void
@@ -97,15 +98,11 @@ delay_cost_ps(const struct cause_input *in, uint32_t step, double extra_ps)
 static double
 polls_at(const struct evidence *ev, uint32_t port, struct window during)
 {
-	const struct ev_port *at = &ev->ports[port];
-	double packets = 0, bytes = (double)ev->end.polling_bytes / fmax(1, (double)ev->end.polling_packets);
+	struct ev_range polls = evidence_polls_at(ev, port, during.from_ps, during.to_ps);
+	double bytes = (double)ev->end.polling_bytes / fmax(1, (double)ev->end.polling_packets);
 
-	for (uint32_t i = at->first_poll; i < at->first_poll + at->npolls; i++) {
-		uint64_t time_ps = EV_AT(ev->polls, struct rec_poll, ev->poll_by_port[i])->hdr.time_ps;
-
-		packets += time_ps >= during.from_ps && time_ps <= during.to_ps;
-	}
-	return packets * (bytes > 0 ? bytes : ev->run.frame_bytes) * 8e12 / (double)at->rate_bps;
+	return (polls.end - polls.first) * (bytes > 0 ? bytes : ev->run.frame_bytes) * 8e12 /
+	       (double)ev->ports[port].rate_bps;
 }
 
 double
@@ -366,6 +363,79 @@ delay_count_trips(const struct cause_input *in, uint32_t *trips)
 	return 0;
 }
 
+#define MOST_RECORDS 64 /* of a flow's polling packets that are looked at for the next one of the same packet */
+
+/*
+ * How long a polling packet took from the time that a port sent it to its record at the other end.
+ * @param at  in ev->poll_by_port
+ * @return < 0: not known; that of one that the port may have held up, as it was paused, does not count
+ */
+static double
+crossing_ps(const struct evidence *ev, uint32_t port, uint32_t at)
+{
+	const struct rec_poll *left = EV_AT(ev->polls, struct rec_poll, ev->poll_by_port[at]);
+	uint32_t flow = evidence_flow(ev, &left->victim);
+	struct ev_range range = { 0, 0 };
+
+	if (flow != EV_NONE && ev->ports[port].peer != EV_NONE && !left->out_paused)
+		range = evidence_polls(ev, flow, left->hdr.time_ps, UINT64_MAX);
+	for (uint32_t i = range.first; i < range.end && i < range.first + MOST_RECORDS; i++) {
+		const struct rec_poll *there = EV_AT(ev->polls, struct rec_poll, ev->poll_by_flow[i]);
+
+		if (there->hdr.event == left->hdr.event && !there->repeated &&
+		    (there->flags & POLL_BACK) == (left->flags & POLL_BACK) &&
+		    there->hdr.node == ev->ports[port].peer_node &&
+		    evidence_port(ev, there->hdr.node, there->in_port) == ev->ports[port].peer)
+			return (double)(there->hdr.time_ps - left->hdr.time_ps);
+	}
+	return -1;
+}
+
+/* By how much polling packets took longer over a link in a step's time than over an idle one, on average. */
+static double
+link_late_ps(const struct evidence *ev, const struct run_step *s, uint32_t port)
+{
+	struct ev_range polls = evidence_polls_at(ev, port, s->start_ps, s->end_ps);
+	double bytes = (double)ev->end.polling_bytes / fmax(1, (double)ev->end.polling_packets), late_ps = 0, count = 0;
+	double idle_ps = delay_link_ps(ev, port, bytes) + delay_behind_link_ps(ev, s) +
+			 ev->run.frame_bytes * 8e12 / (double)ev->ports[port].rate_bps;
+
+	for (uint32_t i = polls.first; i < polls.end; i++) {
+		double took_ps = crossing_ps(ev, port, i);
+
+		if (took_ps < 0)
+			continue;
+		late_ps += fmax(0, took_ps - idle_ps);
+		count++;
+	}
+	return count != 0 ? late_ps / count : 0;
+}
+
+double
+delay_polled_ps(const struct cause_input *in, uint32_t step, uint32_t *port)
+{
+	const struct run_step *s = &in->steps[step];
+	const struct ev_flow *flow = &in->ev->flows[s->flow];
+	double most_ps = 0;
+
+	*port = EV_NONE;
+	if (in->run->starved != NULL || in->run->clock_error_ps != 0 || !delay_is_reported(in, step))
+		return 0;
+	for (uint32_t h = 0; h < flow->nhops + flow->nback; h++) {
+		double late_ps = link_late_ps(in->ev, s, in->ev->hops[flow->first_hop + h]);
+
+		if (late_ps <= most_ps || late_ps < CAUSE_MIN_SHARE * (double)s->base_rtt_ps)
+			continue;
+		most_ps = late_ps;
+		*port = in->ev->hops[flow->first_hop + h];
+	}
+	most_ps = fmin(most_ps, (double)s->rtt_mean_ps - (double)s->base_rtt_ps);
+	if (most_ps >= CAUSE_MIN_SHARE * (double)s->base_rtt_ps)
+		return most_ps;
+	*port = EV_NONE;
+	return 0;
+}
+
 static void
 look(struct cause_set *set, uint32_t step)
 {
@@ -373,7 +443,7 @@ look(struct cause_set *set, uint32_t step)
 	double extra_ps = set->delays->extra_ps[step];
 	const struct delay_place *place;
 	struct cause_finding *finding;
-	uint32_t node;
+	uint32_t node, polled = set->delays->polled[step];
 	char flow[96];
 
 	if (set->delays->place[step] == EV_NONE)
@@ -386,18 +456,25 @@ look(struct cause_set *set, uint32_t step)
 	node = common_node(set->in->ev, finding->out.ports, finding->out.nports);
 	cause_time(finding, s->start_ps, s->end_ps);
 	cause_explains(finding, EV_NONE, delay_cost_ps(set->in, step, extra_ps));
-	if (cause_score(finding, cause_lost_frames(set->in, step, cause_excess_ps(set->in, step))))
-		finding->out.evidence = (struct finding_evidence){
-			.clauses = { CLAUSE_LONGER, place->root_port != EV_NONE ? CLAUSE_LINK : CLAUSE_PATH },
-			.nclauses = 2,
-			.step = step,
-			.port = place->root_port,
-			.node = node,
-			.flow = s->flow,
-			.count = finding->out.nports,
-			.ps = (double)s->rtt_mean_ps,
-			.of_ps = (double)s->base_rtt_ps,
-		};
+	if (!cause_score(finding, cause_lost_frames(set->in, step, cause_excess_ps(set->in, step))))
+		return;
+	finding->out.evidence = (struct finding_evidence){
+		.clauses = { CLAUSE_LONGER, place->root_port != EV_NONE ? CLAUSE_LINK : CLAUSE_PATH },
+		.nclauses = 2,
+		.step = step,
+		.port = place->root_port,
+		.node = node,
+		.flow = s->flow,
+		.count = finding->out.nports,
+		.ps = (double)s->rtt_mean_ps,
+		.of_ps = (double)s->base_rtt_ps,
+	};
+	if (polled != EV_NONE) {
+		finding->out.evidence.clauses[0] = CLAUSE_POLLED;
+		finding->out.evidence.nclauses = 1;
+		finding->out.evidence.port = polled;
+		finding->out.evidence.other_port = set->in->ev->ports[polled].peer;
+	}
 }
 
 static const char *const clauses[] = {
@@ -406,6 +483,8 @@ static const char *const clauses[] = {
 	[CLAUSE_LINK] = "; of the links of its paths, in both directions, {port} is the only one that no packet crossed in "
 			"time meanwhile",
 	[CLAUSE_PATH] = "; one of {links} is longer than configured, and no evidence shows which",
+	[CLAUSE_POLLED] = ("{step}: its round trips took {ms} ms on average where an idle path takes {of ms}; polling "
+			   "packets, which go ahead of data, took longer from {port} to {other} than over an idle link"),
 };
 
 const struct cause cause_path_delay = {

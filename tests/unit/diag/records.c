@@ -248,6 +248,7 @@ void
 records_end(struct records *r, uint32_t reason, uint64_t end_ps)
 {
 	struct rec_end rec = { .reason = reason,
+			       .clock_error_ps = r->clock_error_ps,
 			       .at_node = REC_NONE,
 			       .end_ps = end_ps,
 			       .offered_bytes = r->report_bytes,

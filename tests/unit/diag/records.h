@@ -20,6 +20,7 @@ struct records {
 	uint32_t seq;
 	uint32_t rank_of[RECORDS_NODES]; /* of hosts whose steps are scheduled */
 	uint64_t reports, report_bytes;  /* as the exporter counts them: without headers and its own */
+	uint64_t clock_error_ps;         /* of the end record */
 };
 
 /* A stream header and nothing else. */
