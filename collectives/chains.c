@@ -110,13 +110,13 @@ compare_lanes(const void *a, const void *b, void *cut_arg)
 {
 	const struct cut *cut = cut_arg;
 	uint32_t s = *(const uint32_t *)a, t = *(const uint32_t *)b;
-	const struct coll_step *x = coll_step_at(cut->chains->schedule, cut->rank, s);
-	const struct coll_step *y = coll_step_at(cut->chains->schedule, cut->rank, t);
+	const struct coll_step x = coll_step_get(cut->chains->schedule, cut->rank, s);
+	const struct coll_step y = coll_step_get(cut->chains->schedule, cut->rank, t);
 
-	if (x->peer != y->peer)
-		return x->peer < y->peer ? -1 : 1;
-	if (x->channel != y->channel)
-		return x->channel < y->channel ? -1 : 1;
+	if (x.peer != y.peer)
+		return x.peer < y.peer ? -1 : 1;
+	if (x.channel != y.channel)
+		return x.channel < y.channel ? -1 : 1;
 	return ORDER(s, t);
 }
 
@@ -131,10 +131,10 @@ find_lanes(const struct cut *cut)
 		cut->order[i] = i + 1;
 	qsort_r(cut->order, cut->steps, sizeof(*cut->order), compare_lanes, (void *)cut);
 	for (uint32_t i = 1; i < cut->steps; i++) {
-		const struct coll_step *x = coll_step_at(schedule, cut->rank, cut->order[i - 1]);
-		const struct coll_step *y = coll_step_at(schedule, cut->rank, cut->order[i]);
+		const struct coll_step x = coll_step_get(schedule, cut->rank, cut->order[i - 1]);
+		const struct coll_step y = coll_step_get(schedule, cut->rank, cut->order[i]);
 
-		if (x->peer != y->peer || x->channel != y->channel)
+		if (x.peer != y.peer || x.channel != y.channel)
 			continue;
 		cut->before[cut->order[i] - 1] = cut->order[i - 1];
 		cut->behind[cut->order[i - 1] - 1] = cut->order[i];
@@ -185,11 +185,11 @@ static uint32_t
 follows(const struct cut *cut, uint32_t step)
 {
 	const struct coll_schedule *schedule = cut->chains->schedule;
-	const struct coll_step *at = coll_step_at(schedule, cut->rank, step);
+	const struct coll_step at = coll_step_get(schedule, cut->rank, step);
 	uint32_t found = 0, before = cut->before[step - 1];
 
-	for (uint32_t i = 0; i < at->ndeps; i++) {
-		struct coll_dep dep = schedule->deps[at->first_dep + i];
+	for (uint32_t i = 0; i < at.ndeps; i++) {
+		struct coll_dep dep = coll_step_dep(schedule, cut->rank, step, &at, i);
 
 		if (dep.rank == cut->rank && dep.step < step && dep.step > found &&
 		    cut->last[cut->chain_of[dep.step - 1]] == dep.step)
@@ -245,11 +245,10 @@ keep_order(struct cut *cut, uint32_t nchains)
 }
 
 static bool
-has_dep(const struct coll_schedule *schedule, const struct coll_step *at, struct coll_dep dep)
+has_dep(const struct coll_dep *deps, uint32_t count, struct coll_dep dep)
 {
-	for (uint32_t i = 0; i < at->ndeps; i++)
-		if (schedule->deps[at->first_dep + i].rank == dep.rank &&
-		    schedule->deps[at->first_dep + i].step == dep.step)
+	for (uint32_t i = 0; i < count; i++)
+		if (deps[i].rank == dep.rank && deps[i].step == dep.step)
 			return true;
 	return false;
 }
@@ -259,17 +258,17 @@ static uint32_t
 count_other_chains(const struct chains *chains, uint32_t rank, uint32_t step, struct coll_dep *out)
 {
 	const struct coll_schedule *schedule = chains->schedule;
-	const struct coll_step *at = coll_step_at(schedule, rank, step);
+	const struct coll_step at = coll_step_get(schedule, rank, step);
 	struct coll_dep before = { rank, chains_before(chains, rank, step) };
 	uint32_t chain = chains_of(chains, rank, step), count = 0;
 
-	for (uint32_t i = 0; i < at->ndeps; i++) {
-		struct coll_dep dep = schedule->deps[at->first_dep + i];
+	for (uint32_t i = 0; i < at.ndeps; i++) {
+		struct coll_dep dep = coll_step_dep(schedule, rank, step, &at, i);
 
 		if (dep.rank != rank || chains_of(chains, rank, dep.step) != chain)
 			out[count++] = dep;
 	}
-	if (before.step != 0 && chains_of(chains, rank, before.step) != chain && !has_dep(schedule, at, before))
+	if (before.step != 0 && chains_of(chains, rank, before.step) != chain && !has_dep(out, count, before))
 		out[count++] = before;
 	return count;
 }
@@ -280,8 +279,9 @@ collect_awaits(struct chains *chains)
 	const struct coll_schedule *schedule = chains->schedule;
 	size_t all = coll_all_steps(schedule), deps = 0;
 
-	for (size_t i = 0; i < all; i++)
-		deps += schedule->steps[i].ndeps + 1u;
+	for (uint32_t r = 0; r < schedule->ranks; r++)
+		for (uint32_t step = 1; step <= coll_steps(schedule, r); step++)
+			deps += coll_step_get(schedule, r, step).ndeps + 1u;
 	chains->first_await = calloc(all + 1, sizeof(*chains->first_await));
 	chains->awaits = calloc(deps + 1, sizeof(*chains->awaits));
 	if (chains->first_await == NULL || chains->awaits == NULL)

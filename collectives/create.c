@@ -173,7 +173,7 @@ add_step(const struct adding *adding, uint32_t rank, const struct coll_step *ste
 static void
 move_step(const struct adding *adding, uint32_t rank, uint32_t index)
 {
-	const struct coll_step *step = &adding->part->steps[index];
+	const struct coll_step is = coll_step_of(adding->part, rank, index), *step = &is;
 	uint64_t done = 0;
 
 	while (done < step->count_elems) {
@@ -191,6 +191,20 @@ move_step(const struct adding *adding, uint32_t rank, uint32_t index)
 	}
 }
 
+static void
+depend(const struct adding *adding, uint32_t rank, uint32_t number)
+{
+	const struct coll_schedule *part = adding->part;
+	const struct coll_step step = coll_step_get(part, rank, number);
+
+	for (uint32_t d = 0; d < step.ndeps; d++) {
+		struct coll_dep on = coll_step_dep(part, rank, number, &step, d);
+
+		coll_builder_depend(adding->builder, adding->first[coll_step_index(part, rank, number)],
+				    adding->last[coll_step_index(part, on.rank, on.step)]);
+	}
+}
+
 /* The parts of a step follow each other on its flow: the first waits, and the last is waited for. */
 static void
 move_steps(const struct adding *adding)
@@ -200,13 +214,9 @@ move_steps(const struct adding *adding)
 	for (uint32_t rank = 0; rank < part->ranks; rank++)
 		for (uint32_t i = part->first_step[rank]; i < part->first_step[rank + 1]; i++)
 			move_step(adding, rank, i);
-	for (uint32_t i = 0; i < coll_all_steps(part); i++)
-		for (uint32_t d = 0; d < part->steps[i].ndeps; d++) {
-			const struct coll_dep *on = &part->deps[part->steps[i].first_dep + d];
-
-			coll_builder_depend(adding->builder, adding->first[i],
-					    adding->last[coll_step_index(part, on->rank, on->step)]);
-		}
+	for (uint32_t rank = 0; rank < part->ranks; rank++)
+		for (uint32_t step = 1; step <= coll_steps(part, rank); step++)
+			depend(adding, rank, step);
 }
 
 /*
@@ -437,8 +447,12 @@ channels_of(const struct coll_schedule *schedule)
 {
 	uint32_t highest = 0;
 
-	for (uint32_t i = 0; i < coll_all_steps(schedule); i++)
-		highest = schedule->steps[i].channel > highest ? schedule->steps[i].channel : highest;
+	for (uint32_t rank = 0; rank < schedule->ranks; rank++)
+		for (uint32_t step = 1; step <= coll_steps(schedule, rank); step++) {
+			uint32_t channel = coll_step_get(schedule, rank, step).channel;
+
+			highest = channel > highest ? channel : highest;
+		}
 	return highest + 1;
 }
 

@@ -11,6 +11,7 @@
 #include "collectives/op/op.h"
 #include "collectives/proof/proof.h"
 #include "common/array.h"
+#include "common/hash.h"
 
 /* Schedules that files hold (collectives/import/): none is made here. */
 const struct coll_algorithm_ops coll_file = { 0 };
@@ -65,7 +66,103 @@ coll_schedule_destroy(struct coll_schedule *schedule)
 	free(schedule->first_step);
 	free(schedule->steps);
 	free(schedule->deps);
+	free(schedule->kinds);
+	free(schedule->kind_of);
+	free(schedule->src_elems);
 	free(schedule);
+}
+
+/* ---- Lists of dependencies ---- */
+
+#define FIRST_SLOTS 64
+
+static bool
+is_list(const struct coll_lists *lists, uint32_t list, const struct coll_dep *deps, uint32_t count)
+{
+	return lists->first[list + 1] - lists->first[list] == count &&
+	       (count == 0 || memcmp(lists->deps + lists->first[list], deps, count * sizeof(*deps)) == 0);
+}
+
+static uint32_t
+slot_of(const struct coll_lists *lists, const struct coll_dep *deps, uint32_t count)
+{
+	uint32_t slot =
+		(uint32_t)digest_bytes(digest_u64(DIGEST_INIT, count), deps, count * sizeof(*deps)) & (lists->nslots - 1);
+
+	while (lists->slots[slot] != COLL_NONE && !is_list(lists, lists->slots[slot], deps, count))
+		slot = (slot + 1) & (lists->nslots - 1);
+	return slot;
+}
+
+/* Twice the slots; half of them have a list at most. @return 0 or -ENOMEM */
+static int
+add_slots(struct coll_lists *lists)
+{
+	uint32_t nslots = lists->nslots != 0 ? 2 * lists->nslots : FIRST_SLOTS;
+	uint32_t *slots = malloc(nslots * sizeof(*slots));
+
+	if (slots == NULL)
+		return -ENOMEM;
+	free(lists->slots);
+	lists->slots = slots;
+	lists->nslots = nslots;
+	for (uint32_t slot = 0; slot < nslots; slot++)
+		slots[slot] = COLL_NONE;
+	for (uint32_t i = 0; i < lists->count; i++)
+		slots[slot_of(lists, lists->deps + lists->first[i], lists->first[i + 1] - lists->first[i])] = i;
+	return 0;
+}
+
+/* @return 0 or -ENOMEM */
+static int
+make_room(uint32_t need, size_t elem_bytes, void **array, uint32_t *cap)
+{
+	uint32_t more = *cap != 0 ? *cap : FIRST_SLOTS;
+	void *larger;
+
+	if (need <= *cap)
+		return 0;
+	while (more < need)
+		more *= 2;
+	larger = realloc(*array, more * elem_bytes);
+	if (larger == NULL)
+		return -ENOMEM;
+	*array = larger;
+	*cap = more;
+	return 0;
+}
+
+uint32_t
+coll_lists_add(struct coll_lists *lists, const struct coll_dep *deps, uint32_t count)
+{
+	uint32_t slot, end = lists->count != 0 ? lists->first[lists->count] : 0;
+
+	if (lists->count != 0 && is_list(lists, lists->latest, deps, count))
+		return lists->latest;
+	if (2 * lists->count >= lists->nslots && add_slots(lists) != 0)
+		return COLL_NONE;
+	slot = slot_of(lists, deps, count);
+	if (lists->slots[slot] == COLL_NONE) {
+		if (make_room(end + count, sizeof(*lists->deps), (void **)&lists->deps, &lists->deps_cap) != 0 ||
+		    make_room(lists->count + 2, sizeof(*lists->first), (void **)&lists->first, &lists->first_cap) != 0)
+			return COLL_NONE;
+		if (count != 0)
+			memcpy(lists->deps + end, deps, count * sizeof(*deps));
+		lists->first[lists->count] = end;
+		lists->first[lists->count + 1] = end + count;
+		lists->slots[slot] = lists->count++;
+	}
+	lists->latest = lists->slots[slot];
+	return lists->latest;
+}
+
+void
+coll_lists_free(struct coll_lists *lists)
+{
+	free(lists->deps);
+	free(lists->first);
+	free(lists->slots);
+	*lists = (struct coll_lists){ .deps = NULL };
 }
 
 struct coll_size
@@ -151,7 +248,7 @@ find_starts(struct starts *starts, const struct graph *graph)
 	if (starts->of_step == NULL || starts->of_end == NULL)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < all; i++) {
-		uint32_t step = graph->order[i], rank = graph->rank_of[step], peer = schedule->steps[step].peer;
+		uint32_t step = graph->order[i], rank = graph->rank_of[step], peer = graph_step(graph, step).peer;
 		uint64_t *set = starts->of_step + (size_t)step * starts->words;
 
 		set[rank / 64] |= 1ull << rank % 64;
@@ -178,7 +275,7 @@ static bool
 waits_for_receiver(const struct starts *starts, const struct graph *graph, uint32_t step)
 {
 	const uint64_t *set = starts->of_step + (size_t)step * starts->words;
-	uint32_t rank = graph->rank_of[step], peer = graph->schedule->steps[step].peer;
+	uint32_t rank = graph->rank_of[step], peer = graph_step(graph, step).peer;
 	bool waits = has(starts->of_end + (size_t)rank * starts->words, peer);
 
 	for (uint32_t q = 0; q < graph->schedule->ranks && !waits; q++)
@@ -190,7 +287,7 @@ static bool
 holds(const struct starts *starts, const struct graph *graph)
 {
 	for (uint32_t i = 0; i < coll_all_steps(graph->schedule); i++)
-		if (graph->schedule->steps[i].peer != graph->rank_of[i] && !waits_for_receiver(starts, graph, i))
+		if (graph_step(graph, i).peer != graph->rank_of[i] && !waits_for_receiver(starts, graph, i))
 			return false;
 	return true;
 }
@@ -214,16 +311,16 @@ copy_steps(const struct barrier *barrier)
 
 	for (uint32_t r = 0; r < s->ranks; r++)
 		for (uint32_t step = 1; step <= coll_steps(s, r); step++) {
-			const struct coll_step *at = coll_step_at(s, r, step);
-			struct coll_chunk chunk = { at->src_elems, at->dst_elems, at->count_elems, at->reduce };
+			const struct coll_step at = coll_step_get(s, r, step);
+			struct coll_chunk chunk = { at.src_elems, at.dst_elems, at.count_elems, at.reduce };
 
-			if (at->peer == r)
-				coll_builder_local(barrier->builder, r, at->channel, &chunk, at->compute_ps);
+			if (at.peer == r)
+				coll_builder_local(barrier->builder, r, at.channel, &chunk, at.compute_ps);
 			else
-				coll_builder_send(barrier->builder, r, at->peer, at->channel, &chunk);
-			for (uint32_t i = 0; i < at->ndeps; i++)
+				coll_builder_send(barrier->builder, r, at.peer, at.channel, &chunk);
+			for (uint32_t i = 0; i < at.ndeps; i++)
 				coll_builder_depend(barrier->builder, (struct coll_dep){ r, step },
-						    s->deps[at->first_dep + i]);
+						    coll_step_dep(s, r, step, &at, i));
 		}
 }
 
@@ -236,14 +333,14 @@ find_members(struct barrier *barrier)
 	for (uint32_t r = 0; r < s->ranks; r++)
 		barrier->elems[r] = UINT64_MAX;
 	for (uint32_t i = 0; i < coll_all_steps(s); i++) {
-		const struct coll_step *at = &s->steps[i];
 		uint32_t rank = barrier->graph->rank_of[i];
+		const struct coll_step at = graph_step(barrier->graph, i);
 
-		if (at->peer == rank)
+		if (at.peer == rank)
 			continue;
-		barrier->elems[rank] = at->src_elems;
-		if (barrier->elems[at->peer] == UINT64_MAX)
-			barrier->elems[at->peer] = at->dst_elems;
+		barrier->elems[rank] = at.src_elems;
+		if (barrier->elems[at.peer] == UINT64_MAX)
+			barrier->elems[at.peer] = at.dst_elems;
 	}
 	for (uint32_t r = 0; r < s->ranks; r++) {
 		barrier->place[r] = COLL_NONE;
@@ -271,7 +368,7 @@ depend_on_ends(const struct barrier *barrier)
 	const struct graph *graph = barrier->graph;
 
 	for (uint32_t i = 0; i < coll_all_steps(graph->schedule); i++) {
-		uint32_t rank = graph->rank_of[i], peer = graph->schedule->steps[i].peer;
+		uint32_t rank = graph->rank_of[i], peer = graph_step(graph, i).peer;
 		struct coll_dep end = { rank, graph_number(graph, i) };
 
 		if (barrier->place[rank] != COLL_NONE && !is_waited_for(graph, i, rank))
@@ -380,21 +477,21 @@ renamed(const struct copy *copy, struct coll_dep dep)
 static void
 copy_step(const struct copy *copy, uint32_t member, uint32_t number)
 {
-	const struct coll_step *step = coll_step_at(copy->one, member, number);
-	struct coll_chunk chunk = { step->src_elems, step->dst_elems, step->count_elems, step->reduce };
+	const struct coll_step step = coll_step_get(copy->one, member, number);
+	struct coll_chunk chunk = { step.src_elems, step.dst_elems, step.count_elems, step.reduce };
 	uint32_t rank = copy->rank_of[member];
 	struct coll_dep id;
 	bool own = false;
 
-	if (step->peer == member)
-		id = coll_builder_local(copy->builder, rank, step->channel, &chunk, step->compute_ps);
+	if (step.peer == member)
+		id = coll_builder_local(copy->builder, rank, step.channel, &chunk, step.compute_ps);
 	else
-		id = coll_builder_send(copy->builder, rank, copy->rank_of[step->peer], step->channel, &chunk);
-	for (uint32_t d = 0; d < step->ndeps; d++) {
-		const struct coll_dep *on = &copy->one->deps[step->first_dep + d];
+		id = coll_builder_send(copy->builder, rank, copy->rank_of[step.peer], step.channel, &chunk);
+	for (uint32_t d = 0; d < step.ndeps; d++) {
+		struct coll_dep on = coll_step_dep(copy->one, member, number, &step, d);
 
-		own |= on->rank == member;
-		coll_builder_depend(copy->builder, id, renamed(copy, *on));
+		own |= on.rank == member;
+		coll_builder_depend(copy->builder, id, renamed(copy, on));
 	}
 	if (!own && copy->heads[rank].step != 0)
 		coll_builder_depend(copy->builder, id, copy->heads[rank]);

@@ -20,6 +20,7 @@
 #define COLL_MAX_CHANNELS 64
 #define COLL_MAX_CHUNKS 4096
 #define COLL_NONE UINT32_MAX
+#define COLL_PLAIN_STEPS 4096 /* of a schedule; those of a larger one are packed */
 
 /* One message of SendRecv: the sender's vector. */
 struct coll_pair {
@@ -70,14 +71,14 @@ struct coll_step {
 	uint32_t peer;             /* rank that receives; the own rank: a local step */
 	uint32_t channel : 31;     /* steps of one (rank, peer, channel) share a flow and go in the order of the list */
 	bool reduce : 1;           /* adds to the data there; else overwrites */
-	uint32_t first_dep, ndeps; /* in schedule->deps */
+	uint32_t first_dep, ndeps; /* in schedule->deps: coll_step_dep() */
 	uint64_t src_elems;        /* where the chunk is read in the sender's memory */
 	uint64_t dst_elems;        /* where it is put in the receiver's */
 	uint64_t count_elems;      /* its length; 0 of a local step alone: it computes */
 	uint64_t compute_ps;       /* local step: how long it takes */
 };
 
-_Static_assert(sizeof(struct coll_step) == 48, "a run has millions of them");
+_Static_assert(sizeof(struct coll_step) == 48, "kinds of it are compared byte by byte");
 
 /* The layout of a rank's memory, the same for all ranks. */
 struct coll_layout {
@@ -108,9 +109,17 @@ struct coll_schedule {
 	uint64_t in_elems, out_elems; /* as in struct coll_layout */
 	uint64_t memory_elems;        /* address space of a rank: vectors and scratch */
 	uint32_t *first_step;         /* [ranks + 1] index of each rank's first in steps */
-	struct coll_step *steps;      /* [first_step[ranks]] rank major */
-	struct coll_dep *deps;        /* of step i from steps[i].first_dep */
-	struct coll_size of_file;     /* op COLL_CUSTOM: what the file's messages are together; bytes 0: unknown */
+	/* Of at most COLL_PLAIN_STEPS steps. */
+	struct coll_step *steps; /* [first_step[ranks]] rank major; NULL: there are more, which are packed */
+	struct coll_dep *deps; /* of step i from steps[i].first_dep; of packed steps: less the step's own rank and number */
+	/*
+	 * Of more steps, as they are alike: each has a kind, which is a step of peer less its rank, of dst_elems less
+	 * src_elems, and of src_elems 0. All modulo the size of their types.
+	 */
+	struct coll_step *kinds;
+	uint32_t *kind_of;        /* [first_step[ranks]] in kinds; NULL: steps has them */
+	uint64_t *src_elems;      /* [first_step[ranks]] */
+	struct coll_size of_file; /* op COLL_CUSTOM: what the file's messages are together; bytes 0: unknown */
 };
 
 /* Names as in scenario files. */
@@ -155,23 +164,70 @@ coll_step_index(const struct coll_schedule *schedule, uint32_t rank, uint32_t st
 	return (size_t)schedule->first_step[rank] + step - 1;
 }
 
+/* A step of a schedule of at most COLL_PLAIN_STEPS, where it is. */
 static inline struct coll_step *
 coll_step_at(const struct coll_schedule *schedule, uint32_t rank, uint32_t step)
 {
 	return &schedule->steps[coll_step_index(schedule, rank, step)];
 }
 
+/* @param index  of the step of a rank, in all steps */
+static inline struct coll_step
+coll_step_of(const struct coll_schedule *schedule, uint32_t rank, size_t index)
+{
+	struct coll_step step;
+
+	if (schedule->steps != NULL)
+		return schedule->steps[index];
+	step = schedule->kinds[schedule->kind_of[index]];
+	step.peer += rank;
+	step.src_elems = schedule->src_elems[index];
+	step.dst_elems += step.src_elems;
+	return step;
+}
+
+static inline struct coll_step
+coll_step_get(const struct coll_schedule *schedule, uint32_t rank, uint32_t step)
+{
+	return coll_step_of(schedule, rank, coll_step_index(schedule, rank, step));
+}
+
+/* @param i  below its ndeps. @return what a step of a rank waits for */
+static inline struct coll_dep
+coll_step_dep(const struct coll_schedule *schedule, uint32_t rank, uint32_t step, const struct coll_step *at, uint32_t i)
+{
+	struct coll_dep dep = schedule->deps[at->first_dep + i];
+
+	return schedule->steps != NULL ? dep : (struct coll_dep){ dep.rank + rank, dep.step + step };
+}
+
 /* The arrival that a step waits for, where no step waits for several; rank COLL_NONE: it waits for none. */
 static inline struct coll_dep
 coll_step_arrival(const struct coll_schedule *schedule, uint32_t rank, uint32_t step)
 {
-	const struct coll_step *at = coll_step_at(schedule, rank, step);
+	const struct coll_step at = coll_step_get(schedule, rank, step);
 
-	for (uint32_t i = 0; i < at->ndeps; i++)
-		if (schedule->deps[at->first_dep + i].rank != rank)
-			return schedule->deps[at->first_dep + i];
+	for (uint32_t i = 0; i < at.ndeps; i++) {
+		struct coll_dep dep = coll_step_dep(schedule, rank, step, &at, i);
+
+		if (dep.rank != rank)
+			return dep;
+	}
 	return (struct coll_dep){ .rank = COLL_NONE };
 }
+
+/* Lists of dependencies, of which equal ones are kept once. */
+struct coll_lists {
+	struct coll_dep *deps; /* [first[count]] */
+	uint32_t *first;       /* [count + 1] of each list in deps */
+	uint32_t *slots;       /* [nslots] hash table of lists; COLL_NONE: free */
+	uint32_t count, nslots, deps_cap, first_cap;
+	uint32_t latest; /* that was added: the next is often the same */
+};
+
+/* @return the number of a list, a new one where there is none like it; COLL_NONE: no memory */
+uint32_t coll_lists_add(struct coll_lists *lists, const struct coll_dep *deps, uint32_t count);
+void coll_lists_free(struct coll_lists *lists);
 
 /*
  * Builds a schedule by one of the algorithms.

@@ -2,6 +2,7 @@
 /* Arrays: their length, those that grow, and those of a struct in one block. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -81,3 +82,25 @@ uint32_t array_from(const void *array, size_t elem_bytes, size_t member_at, uint
  * those have zeros then. The array stays what it is.
  */
 void array_forget(void *array, size_t from, size_t to, size_t elem_bytes);
+
+/*
+ * Things that are alike are kept once: a ring of 1,024 ranks has two million steps, and some thousand kinds of them, since
+ * those of a flow are mostly as long as each other.
+ */
+struct kinds {
+	size_t bytes;    /* of an item, a multiple of 8, without padding */
+	void *items;     /* [count] */
+	uint32_t *slots; /* [nslots] hash table; KIND_NONE: free */
+	uint32_t count, nslots;
+	uint32_t latest; /* that was asked for: the next is often the same */
+};
+
+#define KIND_NONE UINT32_MAX
+
+/* @return the number of the kind that an item is of, a new one where it is of none; KIND_NONE: no memory */
+uint32_t kinds_of(struct kinds *kinds, const void *item);
+/* @return whether an item is of a kind; of KIND_NONE none is */
+bool kinds_is(const struct kinds *kinds, uint32_t kind, const void *item);
+/* Forgets all kinds; their memory stays. */
+void kinds_clear(struct kinds *kinds);
+void kinds_free(struct kinds *kinds);

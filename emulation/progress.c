@@ -32,7 +32,7 @@ share_done(const struct emulation *emulation)
 
 		for (uint32_t r = 0; collective->enabled && r < collective->schedule->ranks; r++)
 			for (uint32_t s = 1; s <= coll_steps(collective->schedule, r); s++)
-				if (coll_step_at(collective->schedule, r, s)->peer != r)
+				if (coll_step_get(collective->schedule, r, s).peer != r)
 					total += (double)plan_step_bytes(collective, r, s) * collective->iterations;
 	}
 	for (uint32_t b = 0; b < plan->nbackgrounds; b++)

@@ -132,7 +132,7 @@ shape_sends(const struct shape *shape, struct shape_sends *sends)
 	sends->steps = coll_max_steps(schedule);
 	for (uint32_t rank = 0; rank < shape->ranks; rank++)
 		for (uint32_t step = 1; step <= coll_steps(schedule, rank); step++)
-			add_send(sends, rank, coll_step_at(schedule, rank, step)->peer, step);
+			add_send(sends, rank, coll_step_get(schedule, rank, step).peer, step);
 	coll_schedule_destroy(schedule);
 	return 0;
 }

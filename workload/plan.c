@@ -254,11 +254,11 @@ count_data(const struct plan *plan, const struct expect_frames *frames, uint64_t
 		if (!c->enabled)
 			continue;
 		end_ps = max_u64(end_ps, c->start_ps + c->iterations * (c->expect_ps + c->gap_ps));
-		for (uint32_t step = 0; step < coll_all_steps(c->schedule); step++)
-			if (plan_known(c, step)->flow != PLAN_NONE)
-				data[plan_known(c, step)->flow] +=
-					c->iterations * expect_data_frames(frames, c->schedule->steps[step].count_elems *
-											   coll_elem_bytes(c->type));
+		for (uint32_t r = 0; r < c->schedule->ranks; r++)
+			for (uint32_t step = 1; step <= coll_steps(c->schedule, r); step++)
+				if (plan_step_at(c, r, step)->flow != PLAN_NONE)
+					data[plan_step_at(c, r, step)->flow] +=
+						c->iterations * expect_data_frames(frames, plan_step_bytes(c, r, step));
 	}
 	for (uint32_t i = 0; i < plan->nmessages; i++)
 		data[plan->messages[i].flow] += expect_data_frames(frames, plan->messages[i].bytes);
@@ -312,7 +312,7 @@ concerns_us(const struct plan_collective *c, uint32_t rank, const bool *remote)
 	if (!remote[c->ranks[rank].node])
 		return true;
 	for (uint32_t step = 1; step <= coll_steps(c->schedule, rank); step++)
-		if (!remote[c->ranks[coll_step_at(c->schedule, rank, step)->peer].node])
+		if (!remote[c->ranks[coll_step_get(c->schedule, rank, step).peer].node])
 			return true;
 	return false;
 }
@@ -333,36 +333,14 @@ forget_waits(struct plan_collective *c, uint32_t from, uint32_t to)
 static void
 forget_steps(struct plan_collective *c, uint32_t from, uint32_t to)
 {
-	array_forget(c->schedule->steps, from, to, sizeof(*c->schedule->steps));
+	if (c->schedule->steps == NULL) {
+		array_forget(c->schedule->kind_of, from, to, sizeof(*c->schedule->kind_of));
+		array_forget(c->schedule->src_elems, from, to, sizeof(*c->schedule->src_elems));
+	}
 	if (c->step_of != NULL)
 		array_forget(c->step_of, from, to, sizeof(*c->step_of));
 	else
 		array_forget(c->steps, from, to, sizeof(*c->steps));
-}
-
-/* Whether the dependencies of all steps follow each other as the steps do. */
-static bool
-deps_are_in_order(const struct coll_schedule *schedule)
-{
-	uint32_t all = coll_all_steps(schedule), next = 0;
-
-	for (uint32_t i = 0; i < all; i++) {
-		if (schedule->steps[i].ndeps != 0 && schedule->steps[i].first_dep != next)
-			return false;
-		next += schedule->steps[i].ndeps;
-	}
-	return true;
-}
-
-/* @param first  in schedule->deps, of the step from; set to that of the step to */
-static void
-forget_deps(const struct coll_schedule *schedule, uint32_t from, uint32_t to, uint32_t *first)
-{
-	uint32_t begin = *first;
-
-	for (uint32_t i = from; i < to; i++)
-		*first += schedule->steps[i].ndeps;
-	array_forget(schedule->deps, begin, *first, sizeof(*schedule->deps));
 }
 
 static uint32_t
@@ -389,9 +367,7 @@ static uint64_t
 keep_share_of(struct plan_collective *c, const bool *remote, bool reports)
 {
 	const struct coll_schedule *schedule = c->schedule;
-	bool in_order = deps_are_in_order(schedule);
 	uint64_t kept = 0;
-	uint32_t dep = 0;
 
 	for (uint32_t rank = 0, end; rank < schedule->ranks; rank = end + 1) {
 		uint32_t from = schedule->first_step[rank], to;
@@ -402,14 +378,8 @@ keep_share_of(struct plan_collective *c, const bool *remote, bool reports)
 		forget_waits(c, from, to);
 		if (end < schedule->ranks)
 			kept += coll_steps(schedule, end);
-		if (reports)
-			continue;
-		if (in_order) {
-			forget_deps(schedule, from, to, &dep);
-			for (uint32_t i = to; end < schedule->ranks && i < schedule->first_step[end + 1]; i++)
-				dep += schedule->steps[i].ndeps;
-		}
-		forget_steps(c, from, to);
+		if (!reports)
+			forget_steps(c, from, to);
 	}
 	return reports ? coll_all_steps(schedule) : kept;
 }
@@ -421,22 +391,6 @@ plan_keep_share(struct plan *plan, const bool *remote, bool reports)
 	for (uint32_t i = 0; i < plan->ncollectives; i++)
 		plan->share_steps += keep_share_of(&plan->collectives[i], remote,
 						   reports || count_here(&plan->collectives[i], remote) == 0);
-}
-
-void
-plan_forget_deps(struct plan *plan)
-{
-	for (uint32_t i = 0; i < plan->ncollectives; i++) {
-		const struct coll_schedule *schedule = plan->collectives[i].schedule;
-		uint32_t all = coll_all_steps(schedule);
-		size_t deps = 0;
-
-		for (uint32_t s = 0; s < all; s++)
-			deps = schedule->steps[s].ndeps != 0
-				       ? max_u64(deps, (size_t)schedule->steps[s].first_dep + schedule->steps[s].ndeps)
-				       : deps;
-		array_forget(schedule->deps, 0, deps, sizeof(*schedule->deps));
-	}
 }
 
 /* The plan as header records: the analyzer learns the configuration from them. */
@@ -494,16 +448,16 @@ plan_collective_record(const struct plan *plan, uint32_t collective, uint32_t it
  * none.
  */
 struct first_deps {
-	uint32_t own, arrival; /* in schedule->deps */
+	uint32_t own, arrival; /* among the step's */
 };
 
 static struct first_deps
-first_deps_of(const struct coll_schedule *schedule, uint32_t rank, const struct coll_step *at)
+first_deps_of(const struct coll_schedule *schedule, uint32_t rank, uint32_t step, const struct coll_step *at)
 {
 	struct first_deps first = { COLL_NONE, COLL_NONE };
 
-	for (uint32_t i = at->first_dep; i < at->first_dep + at->ndeps; i++) {
-		uint32_t *of = schedule->deps[i].rank == rank ? &first.own : &first.arrival;
+	for (uint32_t i = 0; i < at->ndeps; i++) {
+		uint32_t *of = coll_step_dep(schedule, rank, step, at, i).rank == rank ? &first.own : &first.arrival;
 
 		if (*of == COLL_NONE)
 			*of = i;
@@ -516,9 +470,9 @@ plan_schedule_record(const struct plan *plan, uint32_t collective, uint32_t iter
 		     struct rec_schedule *rec)
 {
 	const struct plan_collective *c = &plan->collectives[collective];
-	const struct coll_step *at = coll_step_at(c->schedule, rank, step);
+	const struct coll_step at = coll_step_get(c->schedule, rank, step);
 	const struct plan_step *known = plan_step_at(c, rank, step);
-	struct first_deps first = first_deps_of(c->schedule, rank, at);
+	struct first_deps first = first_deps_of(c->schedule, rank, step, &at);
 
 	*rec = (struct rec_schedule){
 		.hdr.node = c->ranks[rank].node,
@@ -527,10 +481,10 @@ plan_schedule_record(const struct plan *plan, uint32_t collective, uint32_t iter
 		.step = step,
 		.rank = rank,
 		.bytes = plan_step_bytes(c, rank, step),
-		.peer = at->peer,
-		.channel = at->channel,
+		.peer = at.peer,
+		.channel = at.channel,
 		.depends_rank = REC_NONE,
-		.depends = at->ndeps - (first.own != COLL_NONE) - (first.arrival != COLL_NONE),
+		.depends = at.ndeps - (first.own != COLL_NONE) - (first.arrival != COLL_NONE),
 		.ideal_ps = known->ideal_ps,
 		.expect_ps = known->expect_ps,
 	};
@@ -538,14 +492,16 @@ plan_schedule_record(const struct plan *plan, uint32_t collective, uint32_t iter
 		rec->flow = plan_tuple(plan, known->flow);
 		rec->base_rtt_ps = plan->of[known->flow].base_rtt_ps;
 		rec->prio = plan->flows.flows[known->flow].prio;
-	} else if (at->compute_ps != 0) {
+	} else if (at.compute_ps != 0) {
 		rec->spread_ns = (uint32_t)min_u64(compute_spread_ps(&c->compute) / PS_PER_NS, UINT32_MAX);
 	}
 	if (first.own != COLL_NONE)
-		rec->own_step = c->schedule->deps[first.own].step;
+		rec->own_step = coll_step_dep(c->schedule, rank, step, &at, first.own).step;
 	if (first.arrival != COLL_NONE) {
-		rec->depends_rank = c->schedule->deps[first.arrival].rank;
-		rec->depends_step = c->schedule->deps[first.arrival].step;
+		struct coll_dep arrival = coll_step_dep(c->schedule, rank, step, &at, first.arrival);
+
+		rec->depends_rank = arrival.rank;
+		rec->depends_step = arrival.step;
 	}
 }
 
@@ -553,9 +509,10 @@ void
 plan_depend_record(const struct plan *plan, const struct rec_schedule *of, uint32_t index, struct rec_depend *rec)
 {
 	const struct coll_schedule *schedule = plan->collectives[of->collective].schedule;
-	const struct coll_step *at = coll_step_at(schedule, of->rank, of->step);
-	struct first_deps first = first_deps_of(schedule, of->rank, at);
-	uint32_t dep = at->first_dep;
+	const struct coll_step at = coll_step_get(schedule, of->rank, of->step);
+	struct first_deps first = first_deps_of(schedule, of->rank, of->step, &at);
+	struct coll_dep on;
+	uint32_t dep = 0;
 
 	for (uint32_t skipped = 0;; dep++) {
 		if (dep == first.own || dep == first.arrival)
@@ -563,6 +520,7 @@ plan_depend_record(const struct plan *plan, const struct rec_schedule *of, uint3
 		if (skipped++ == index)
 			break;
 	}
+	on = coll_step_dep(schedule, of->rank, of->step, &at, dep);
 	*rec = (struct rec_depend){
 		.hdr.node = of->hdr.node,
 		.collective = of->collective,
@@ -570,8 +528,8 @@ plan_depend_record(const struct plan *plan, const struct rec_schedule *of, uint3
 		.step = of->step,
 		.rank = of->rank,
 		.on_collective = of->collective,
-		.on_rank = schedule->deps[dep].rank,
-		.on_step = schedule->deps[dep].step,
+		.on_rank = on.rank,
+		.on_step = on.step,
 	};
 }
 
@@ -693,18 +651,18 @@ digest_collective(uint64_t digest, const struct plan_collective *c)
 	for (uint32_t r = 0; r < s->ranks; r++) {
 		digest = digest_u64(digest, c->ranks[r].region_offset);
 		for (uint32_t step = 1; step <= coll_steps(s, r); step++) {
-			const struct coll_step *at = coll_step_at(s, r, step);
+			const struct coll_step at = coll_step_get(s, r, step);
 			const struct plan_step *known = plan_step_at(c, r, step);
 
 			digest = digest_u64(digest, (uint64_t)known->flow << 32 | known->notify_flow);
-			digest = digest_u64(digest, (uint64_t)at->peer << 32 | (uint64_t)at->ndeps << 1 | at->reduce);
-			digest = digest_u64(digest, at->src_elems);
-			digest = digest_u64(digest, at->dst_elems);
-			digest = digest_u64(digest, at->count_elems);
-			digest = digest_u64(digest, at->compute_ps);
+			digest = digest_u64(digest, (uint64_t)at.peer << 32 | (uint64_t)at.ndeps << 1 | at.reduce);
+			digest = digest_u64(digest, at.src_elems);
+			digest = digest_u64(digest, at.dst_elems);
+			digest = digest_u64(digest, at.count_elems);
+			digest = digest_u64(digest, at.compute_ps);
 			digest = digest_u64(digest, known->expect_ps);
-			for (uint32_t i = 0; i < at->ndeps; i++) {
-				struct coll_dep dep = s->deps[at->first_dep + i];
+			for (uint32_t i = 0; i < at.ndeps; i++) {
+				struct coll_dep dep = coll_step_dep(s, r, step, &at, i);
 
 				digest = digest_u64(digest, (uint64_t)dep.rank << 32 | dep.step);
 			}

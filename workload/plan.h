@@ -287,20 +287,15 @@ int plan_predict_packets(const struct plan *plan, const struct routing *routing,
 			 uint64_t *packets);
 
 /*
- * Give back memory of the plan that a run needs no more. No array moves; what is given back has zeros, but at the ends of
- * its pages.
- */
-/*
- * Before nodes are built: which steps wait for those of others' ranks, and the reverse. A partition keeps what concerns its
- * ranks, and the ranks of others that send to those: its share. Sets share_steps. Once in a plan's life with reports false.
+ * Before nodes are built, gives back memory of which steps wait for those of others' ranks, and the reverse. A partition
+ * keeps what concerns its ranks, and the ranks of others that send to those: its share. Sets share_steps. Once in a plan's
+ * life with reports false. No array moves; what is given back has zeros, but at the ends of its pages.
  * @param remote   [nnodes] nodes of other partitions
  * @param reports  the results of all ranks are reported here: the steps of all stay, with their dependencies
  */
 void plan_keep_share(struct plan *plan, const bool *remote, bool reports);
 /* @return steps of a collective whose ranks are here; of all where none are, or remote is NULL: those are kept as well */
 uint32_t plan_own_steps(const struct plan_collective *c, const bool *remote);
-/* When header records have been made: the dependencies, which chains have as well. */
-void plan_forget_deps(struct plan *plan);
 
 /* Does a rank of a collective run at this node? */
 static inline bool
@@ -333,7 +328,7 @@ plan_step_at(const struct plan_collective *collective, uint32_t rank, uint32_t s
 static inline uint64_t
 plan_step_bytes(const struct plan_collective *collective, uint32_t rank, uint32_t step)
 {
-	return coll_step_at(collective->schedule, rank, step)->count_elems * coll_elem_bytes(collective->type);
+	return coll_step_get(collective->schedule, rank, step).count_elems * coll_elem_bytes(collective->type);
 }
 
 /* @return the first step of the receiver that waits for a step's message, 0: none */

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "collectives/schedule.h"
+#include "common/array.h"
 #include "workload/plan.h"
 
 struct plan_builder {
@@ -20,18 +21,6 @@ struct plan_builder {
 	uint32_t *flow_slots;   /* [nnodes] background flows placed on each host */
 	uint64_t *region_bytes; /* [nnodes] */
 	struct err *err;
-};
-
-/*
- * Things that are alike are kept once: a ring of 1,024 ranks has two million steps, and some thousand kinds of them, since
- * those of a flow are mostly as long as each other.
- */
-struct kinds {
-	size_t bytes;    /* of an item, a multiple of 8, without padding */
-	void *items;     /* [count] */
-	uint32_t *slots; /* [nslots] hash table; PLAN_NONE: free */
-	uint32_t count, nslots;
-	uint32_t latest; /* that was asked for: the next is often the same */
 };
 
 /* Room for what is known of a collective's steps, once it has its schedule. @return 0 or -ENOMEM */

@@ -140,7 +140,7 @@ check_messages(const struct plan_builder *b, struct plan_collective *c)
 
 	for (uint32_t r = 0; r < s->ranks; r++)
 		for (uint32_t step = 1; step <= coll_steps(s, r); step++) {
-			uint32_t peer = coll_step_at(s, r, step)->peer;
+			uint32_t peer = coll_step_get(s, r, step).peer;
 			uint64_t bytes = plan_step_bytes(c, r, step);
 
 			if (peer == r)
@@ -170,10 +170,10 @@ choose_ports(struct plan_builder *b, const struct plan_collective *c, const stru
 
 	for (uint32_t r = 0; r < s->ranks; r++)
 		for (uint32_t step = 1; step <= coll_steps(s, r); step++) {
-			const struct coll_step *at = coll_step_at(s, r, step);
+			const struct coll_step at = coll_step_get(s, r, step);
 
-			if (at->peer != r && at->channel > most)
-				most = at->channel;
+			if (at.peer != r && at.channel > most)
+				most = at.channel;
 		}
 	*sport = config->sport != 0 ? (uint32_t)config->sport : b->next_sport;
 	if (most > UINT16_MAX - *sport)
@@ -205,7 +205,7 @@ check_nics(const struct plan_builder *b, const struct plan_collective *c)
 {
 	for (uint32_t r = 0; r < c->schedule->ranks; r++)
 		for (uint32_t step = 1; step <= coll_steps(c->schedule, r); step++)
-			if (nic_of(b, &c->ranks[r], coll_step_at(c->schedule, r, step)->channel) != c->ranks[r].nic)
+			if (nic_of(b, &c->ranks[r], coll_step_get(c->schedule, r, step).channel) != c->ranks[r].nic)
 				return 0;
 	return cfg_fail(
 		&c->where, "all_nics", b->err,
@@ -218,9 +218,9 @@ add_data_flow(struct plan_builder *b, uint32_t index, const struct collective_co
 	      uint32_t step)
 {
 	struct plan_collective *c = &b->plan->collectives[index];
-	const struct coll_step *at = coll_step_at(c->schedule, rank, step);
-	struct plan_rank *from = &c->ranks[rank], *to = &c->ranks[at->peer];
-	uint32_t spread = config->all_nics ? at->channel : 0;
+	const struct coll_step at = coll_step_get(c->schedule, rank, step);
+	struct plan_rank *from = &c->ranks[rank], *to = &c->ranks[at.peer];
+	uint32_t spread = config->all_nics ? at.channel : 0;
 
 	return plan_add_flow(b,
 			     &(struct flow){
@@ -228,7 +228,7 @@ add_data_flow(struct plan_builder *b, uint32_t index, const struct collective_co
 				     .src_nic = nic_of(b, from, spread),
 				     .dst_node = to->node,
 				     .dst_nic = nic_of(b, to, spread),
-				     .sport = (uint16_t)(sport + at->channel),
+				     .sport = (uint16_t)(sport + at.channel),
 				     .dport = (uint16_t)config->dport,
 				     .prio = b->options->data_prio,
 				     .kind = FLOW_COLLECTIVE,
@@ -236,7 +236,7 @@ add_data_flow(struct plan_builder *b, uint32_t index, const struct collective_co
 			     &(struct plan_flow){
 				     .owner = index,
 				     .rank = rank,
-				     .peer = at->peer,
+				     .peer = at.peer,
 				     .slot = from->slot,
 				     .peer_slot = to->slot,
 				     .out = from->nout++,
@@ -253,15 +253,15 @@ make_data_flows(struct plan_builder *b, uint32_t index, const struct collective_
 
 	for (uint32_t r = 0; r < s->ranks; r++)
 		for (uint32_t step = 1; step <= coll_steps(s, r); step++) {
-			const struct coll_step *at = coll_step_at(s, r, step);
+			const struct coll_step at = coll_step_get(s, r, step);
 			struct plan_step known = { .flow = PLAN_NONE, .notify_flow = PLAN_NONE };
 			uint32_t before = chains_before(c->chains, r, step);
 
 			if (before != 0)
 				known.flow = plan_step_at(c, r, before)->flow;
-			else if (at->peer != r)
+			else if (at.peer != r)
 				known.flow = add_data_flow(b, index, config, sport, r, step);
-			if (at->peer != r && known.flow == PLAN_NONE)
+			if (at.peer != r && known.flow == PLAN_NONE)
 				return -ENOMEM;
 			if (plan_know(c, plan_at(c, r, step), &known) != 0)
 				return -ENOMEM;
@@ -308,7 +308,7 @@ make_control_flows(struct plan_builder *b, uint32_t index, uint32_t *to_peer)
 	for (uint32_t r = 0; r < s->ranks; r++) {
 		memset(to_peer, 0xff, s->ranks * sizeof(*to_peer));
 		for (uint32_t step = 1; step <= coll_steps(s, r); step++) {
-			uint32_t peer = coll_step_at(s, r, step)->peer;
+			uint32_t peer = coll_step_get(s, r, step).peer;
 			struct plan_step known;
 
 			if (!is_awaited(c, r, step))

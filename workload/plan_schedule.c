@@ -383,83 +383,8 @@ plan_check_measured(const struct plan_builder *b)
 
 /* Kinds, and what is known of steps. */
 
-#define FIRST_SLOTS 1024
 #define SHARED_PART 4   /* what is known of steps is shared where kinds are at most this part of them */
 #define MANY_STEPS 4096 /* of fewer each has its own until all is known */
-
-static bool
-is_alike(const struct kinds *kinds, uint32_t kind, const void *item)
-{
-	return memcmp((const char *)kinds->items + kind * kinds->bytes, item, kinds->bytes) == 0;
-}
-
-/* @return the slot of a kind, or the free one where it belongs */
-static uint32_t
-slot_of(const struct kinds *kinds, const void *item)
-{
-	uint32_t slot = (uint32_t)digest_bytes(DIGEST_INIT, item, kinds->bytes) & (kinds->nslots - 1);
-
-	while (kinds->slots[slot] != PLAN_NONE && !is_alike(kinds, kinds->slots[slot], item))
-		slot = (slot + 1) & (kinds->nslots - 1);
-	return slot;
-}
-
-static void
-clear_kinds(struct kinds *kinds)
-{
-	kinds->count = 0;
-	kinds->latest = 0;
-	for (uint32_t slot = 0; slot < kinds->nslots; slot++)
-		kinds->slots[slot] = PLAN_NONE;
-}
-
-/* Twice the slots; half of them have a kind at most. @return 0 or -ENOMEM */
-static int
-add_slots(struct kinds *kinds)
-{
-	uint32_t nslots = kinds->nslots != 0 ? 2 * kinds->nslots : FIRST_SLOTS, count = kinds->count;
-	char *items = realloc(kinds->items, nslots / 2 * kinds->bytes);
-
-	if (items == NULL)
-		return -ENOMEM;
-	kinds->items = items;
-	free(kinds->slots);
-	kinds->nslots = 0;
-	kinds->slots = malloc(nslots * sizeof(*kinds->slots));
-	if (kinds->slots == NULL)
-		return -ENOMEM;
-	kinds->nslots = nslots;
-	clear_kinds(kinds);
-	for (; kinds->count < count; kinds->count++)
-		kinds->slots[slot_of(kinds, items + kinds->count * kinds->bytes)] = kinds->count;
-	return 0;
-}
-
-/* @return the number of the kind that an item is of; PLAN_NONE: no memory */
-static uint32_t
-kind_of(struct kinds *kinds, const void *item)
-{
-	uint32_t slot;
-
-	if (kinds->count != 0 && is_alike(kinds, kinds->latest, item))
-		return kinds->latest;
-	if (2 * kinds->count >= kinds->nslots && add_slots(kinds) != 0)
-		return PLAN_NONE;
-	slot = slot_of(kinds, item);
-	if (kinds->slots[slot] == PLAN_NONE) {
-		memcpy((char *)kinds->items + kinds->count * kinds->bytes, item, kinds->bytes);
-		kinds->slots[slot] = kinds->count++;
-	}
-	kinds->latest = kinds->slots[slot];
-	return kinds->latest;
-}
-
-static void
-free_kinds(struct kinds *kinds)
-{
-	free(kinds->items);
-	free(kinds->slots);
-}
 
 int
 plan_steps_create(struct plan_collective *c)
@@ -517,10 +442,10 @@ plan_know(struct plan_collective *c, size_t index, const struct plan_step *known
 		return 0;
 	}
 	/* It is mostly like the step before it. */
-	if (index != 0 && c->kinds->count != 0 && is_alike(c->kinds, c->step_of[index - 1], known))
+	if (index != 0 && kinds_is(c->kinds, c->step_of[index - 1], known))
 		kind = c->step_of[index - 1];
 	else
-		kind = kind_of(c->kinds, known);
+		kind = kinds_of(c->kinds, known);
 	c->steps = c->kinds->items;
 	if (kind == PLAN_NONE)
 		return -ENOMEM;
@@ -537,7 +462,7 @@ share_steps(struct plan_collective *c)
 	bool alike = step_of != NULL;
 
 	for (uint32_t i = 0; i < all && alike; i++) {
-		step_of[i] = kind_of(&kinds, plan_known(c, i));
+		step_of[i] = kinds_of(&kinds, plan_known(c, i));
 		alike = step_of[i] != PLAN_NONE && kinds.count <= all / SHARED_PART;
 	}
 	if (alike && all != 0) {
@@ -548,7 +473,7 @@ share_steps(struct plan_collective *c)
 		step_of = NULL;
 	}
 	free(step_of);
-	free_kinds(&kinds);
+	kinds_free(&kinds);
 }
 
 /* Base RTTs, ideal and expected times of everything in the plan, from the configured paths. */
@@ -702,7 +627,7 @@ order_steps(struct estimate *e, const uint32_t *depths)
 static void
 set_kind(struct estimate *e, uint32_t index, const struct fluid_step *step)
 {
-	e->kind_of[index] = kind_of(&e->kinds, step);
+	e->kind_of[index] = kinds_of(&e->kinds, step);
 	if (e->kind_of[index] == PLAN_NONE)
 		e->rc = -ENOMEM;
 }
@@ -711,13 +636,14 @@ static struct expect_flow
 flow_of(const struct estimate *e, uint32_t index)
 {
 	const struct plan_collective *c = e->collective;
-	const struct paths *paths = &e->paths[plan_known(c, index)->flow - c->first_flow];
+	uint32_t flow = plan_known(c, index)->flow;
+	const struct paths *paths = &e->paths[flow - c->first_flow];
 
 	return (struct expect_flow){
-		.bytes = c->schedule->steps[index].count_elems * coll_elem_bytes(c->type),
+		.bytes = coll_step_of(c->schedule, e->plan->of[flow].rank, index).count_elems * coll_elem_bytes(c->type),
 		.forward = &paths->forward,
 		.reverse = &paths->reverse,
-		.base_rtt_ps = e->plan->of[plan_known(c, index)->flow].base_rtt_ps,
+		.base_rtt_ps = e->plan->of[flow].base_rtt_ps,
 	};
 }
 
@@ -760,11 +686,12 @@ estimate_together(struct estimate *e, uint32_t depth)
 
 		if (plan_known(e->collective, index)->flow != PLAN_NONE)
 			set_fluid(e, index, &e->flows[count++]);
-		else
-			set_kind(e, index,
-				 &(struct fluid_step){ .wire_ps = e->collective->schedule->steps[index].compute_ps,
-						       .tx = FLUID_LOCAL,
-						       .rx = FLUID_LOCAL });
+		else /* its time is the same, whichever rank's it is */
+			set_kind(
+				e, index,
+				&(struct fluid_step){ .wire_ps = coll_step_of(e->collective->schedule, 0, index).compute_ps,
+						      .tx = FLUID_LOCAL,
+						      .rx = FLUID_LOCAL });
 	}
 }
 
@@ -787,7 +714,7 @@ run_collective(struct estimate *e, bool acks)
 	int rc;
 
 	e->acks = acks;
-	clear_kinds(&e->kinds);
+	kinds_clear(&e->kinds);
 	for (uint32_t depth = 1; depth <= e->depths; depth++)
 		estimate_together(e, depth);
 	if (e->rc != 0)
@@ -837,7 +764,7 @@ estimate_collective(struct plan *plan, const struct plan_network *network, struc
 	free(e.order);
 	free(e.first);
 	free(e.kind_of);
-	free_kinds(&e.kinds);
+	kinds_free(&e.kinds);
 	if (rc == 0)
 		share_steps(c);
 	if (all >= MANY_STEPS)

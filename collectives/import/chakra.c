@@ -203,17 +203,17 @@ static int
 add_step(struct expansion *x, uint32_t member, uint32_t step)
 {
 	struct chakra *chakra = x->chakra;
-	const struct coll_step *at = coll_step_at(x->schedule, member, step);
+	const struct coll_step at = coll_step_get(x->schedule, member, step);
 	size_t index = coll_step_index(x->schedule, member, step);
 	const struct part *part = x->of[member];
 	struct program_op op = {
-		.kind = at->peer == member ? PROGRAM_LOCAL : PROGRAM_SEND,
+		.kind = at.peer == member ? PROGRAM_LOCAL : PROGRAM_SEND,
 		.rank = part->rank,
-		.peer = x->of[at->peer]->rank,
+		.peer = x->of[at.peer]->rank,
 		.tag = COLLECTIVE_TAG | chakra->nmessages,
-		.lane = COLLECTIVE_TAG | (uint64_t)(x->group - chakra->groups) << 32 | at->channel,
-		.count_elems = at->count_elems,
-		.compute_ps = at->compute_ps,
+		.lane = COLLECTIVE_TAG | (uint64_t)(x->group - chakra->groups) << 32 | at.channel,
+		.count_elems = at.count_elems,
+		.compute_ps = at.compute_ps,
 		.place = { part->rank, part->node->offset, part->node->id },
 	};
 
@@ -224,9 +224,9 @@ add_step(struct expansion *x, uint32_t member, uint32_t step)
 	if (op.kind == PROGRAM_LOCAL)
 		return 0;
 	chakra->nmessages++;
-	if (at->count_elems > chakra->largest_bytes)
-		chakra->largest_bytes = at->count_elems;
-	part = x->of[at->peer];
+	if (at.count_elems > chakra->largest_bytes)
+		chakra->largest_bytes = at.count_elems;
+	part = x->of[at.peer];
 	op.kind = PROGRAM_RECV;
 	op.peer = op.rank;
 	op.rank = part->rank;
@@ -240,13 +240,13 @@ static int
 link_step(struct expansion *x, uint32_t member, uint32_t step)
 {
 	struct chakra *chakra = x->chakra;
-	const struct coll_step *at = coll_step_at(x->schedule, member, step);
+	const struct coll_step at = coll_step_get(x->schedule, member, step);
 	size_t index = coll_step_index(x->schedule, member, step);
 	uint32_t op = x->step_op[index];
 	int rc = program_wait(&chakra->program, op, x->of[member]->node->first_op, false, chakra->err);
 
-	for (uint32_t i = 0; i < at->ndeps && rc == 0; i++) {
-		struct coll_dep dep = x->schedule->deps[at->first_dep + i];
+	for (uint32_t i = 0; i < at.ndeps && rc == 0; i++) {
+		struct coll_dep dep = coll_step_dep(x->schedule, member, step, &at, i);
 		size_t on = coll_step_index(x->schedule, dep.rank, dep.step);
 
 		rc = program_wait(&chakra->program, op, dep.rank == member ? x->step_op[on] : x->receive_op[on], false,
@@ -255,7 +255,7 @@ link_step(struct expansion *x, uint32_t member, uint32_t step)
 	if (rc == 0)
 		rc = program_wait(&chakra->program, x->of[member]->node->last_op, op, false, chakra->err);
 	if (rc == 0 && x->receive_op[index] != PROGRAM_NONE)
-		rc = program_wait(&chakra->program, x->of[at->peer]->node->last_op, x->receive_op[index], false,
+		rc = program_wait(&chakra->program, x->of[at.peer]->node->last_op, x->receive_op[index], false,
 				  chakra->err);
 	return rc;
 }

@@ -79,7 +79,10 @@ cells_init(struct cells *cells, const struct coll_schedule *schedule, const uint
 		forward = !forward;
 		for (uint32_t i = 0; i < steps && rc == 0; i++) {
 			at = order[forward ? i : steps - 1 - i];
-			rc = match_step(&cutting, rank_of[at], &schedule->steps[at]);
+
+			const struct coll_step step = coll_step_of(schedule, rank_of[at], at);
+
+			rc = match_step(&cutting, rank_of[at], &step);
 		}
 	} while (rc == 0 && cutting.added != 0);
 	if (rc == 0)
@@ -170,7 +173,7 @@ first_cuts(struct cutting *cutting)
 	}
 	for (uint32_t rank = 0; rank < schedule->ranks && rc == 0; rank++)
 		for (uint32_t i = schedule->first_step[rank]; i < schedule->first_step[rank + 1] && rc == 0; i++) {
-			const struct coll_step *step = &schedule->steps[i];
+			const struct coll_step of = coll_step_of(schedule, rank, i), *step = &of;
 
 			if (step->count_elems == 0)
 				continue;

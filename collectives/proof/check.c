@@ -17,7 +17,7 @@ check_dep(const struct coll_schedule *schedule, uint32_t rank, uint32_t step, co
 			       "rank %" PRIu32 " step %" PRIu32 " depends on step %" PRIu32 " of rank %" PRIu32
 			       ", which does not exist",
 			       rank, step, dep->step, dep->rank);
-	peer = coll_step_at(schedule, dep->rank, dep->step)->peer;
+	peer = coll_step_get(schedule, dep->rank, dep->step).peer;
 	if (dep->rank != rank && peer != rank)
 		return err_set(err, -EINVAL,
 			       "rank %" PRIu32 " step %" PRIu32 " depends on step %" PRIu32 " of rank %" PRIu32
@@ -35,7 +35,7 @@ inside(const struct coll_schedule *schedule, uint64_t from, uint64_t count)
 static int
 check_step(const struct coll_schedule *schedule, uint32_t rank, uint32_t step, struct err *err)
 {
-	const struct coll_step *s = coll_step_at(schedule, rank, step);
+	const struct coll_step of = coll_step_get(schedule, rank, step), *s = &of;
 	int rc = 0;
 
 	if (s->peer >= schedule->ranks)
@@ -61,8 +61,11 @@ check_step(const struct coll_schedule *schedule, uint32_t rank, uint32_t step, s
 			       "rank %" PRIu32 " step %" PRIu32 " moves %" PRIu64 " elements from %" PRIu64 " to %" PRIu64
 			       " of the same memory: they must not overlap",
 			       rank, step, s->count_elems, s->src_elems, s->dst_elems);
-	for (uint32_t i = 0; i < s->ndeps && rc == 0; i++)
-		rc = check_dep(schedule, rank, step, &schedule->deps[s->first_dep + i], err);
+	for (uint32_t i = 0; i < s->ndeps && rc == 0; i++) {
+		struct coll_dep dep = coll_step_dep(schedule, rank, step, s, i);
+
+		rc = check_dep(schedule, rank, step, &dep, err);
+	}
 	return rc;
 }
 

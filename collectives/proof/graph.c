@@ -87,9 +87,11 @@ find_before(const struct coll_schedule *schedule, uint32_t *before)
 	for (uint32_t rank = 0; rank < schedule->ranks; rank++) {
 		uint32_t first = schedule->first_step[rank], count = coll_steps(schedule, rank);
 
-		for (uint32_t i = 0; i < count; i++)
-			flows[i] = (struct flow_step){ schedule->steps[first + i].peer, schedule->steps[first + i].channel,
-						       first + i };
+		for (uint32_t i = 0; i < count; i++) {
+			const struct coll_step step = coll_step_of(schedule, rank, first + i);
+
+			flows[i] = (struct flow_step){ step.peer, step.channel, first + i };
+		}
 		qsort(flows, count, sizeof(*flows), compare_flow_steps);
 		for (uint32_t i = 0; i < count; i++) {
 			bool same = i > 0 && flows[i].peer == flows[i - 1].peer && flows[i].channel == flows[i - 1].channel;
@@ -110,17 +112,18 @@ find_prev(struct graph *graph)
 	int rc = before == NULL ? -ENOMEM : find_before(schedule, before);
 
 	for (uint32_t i = 0; i < steps; i++)
-		deps += schedule->steps[i].ndeps;
+		deps += graph_step(graph, i).ndeps;
 	graph->prev = malloc(((size_t)deps + steps) * sizeof(*graph->prev));
 	if (graph->prev == NULL)
 		rc = -ENOMEM;
 	for (uint32_t i = 0; i < steps && rc == 0; i++) {
-		const struct coll_step *step = &schedule->steps[i];
+		const struct coll_step step = graph_step(graph, i);
 		bool known = before[i] == COLL_NONE;
 
 		graph->first_prev[i] = count;
-		for (uint32_t d = step->first_dep; d < step->first_dep + step->ndeps; d++) {
-			uint32_t on = (uint32_t)coll_step_index(schedule, schedule->deps[d].rank, schedule->deps[d].step);
+		for (uint32_t d = 0; d < step.ndeps; d++) {
+			struct coll_dep dep = coll_step_dep(schedule, graph->rank_of[i], graph_number(graph, i), &step, d);
+			uint32_t on = (uint32_t)coll_step_index(schedule, dep.rank, dep.step);
 
 			known = known || on == before[i];
 			graph->prev[count++] = on;

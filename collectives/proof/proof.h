@@ -50,6 +50,12 @@ graph_number(const struct graph *graph, uint32_t step)
 	return step - graph->schedule->first_step[graph->rank_of[step]] + 1;
 }
 
+static inline struct coll_step
+graph_step(const struct graph *graph, uint32_t step)
+{
+	return coll_step_of(graph->schedule, graph->rank_of[step], step);
+}
+
 /*
  * Every rank's memory, divided so that all elements of a cell are treated alike: at the ends of chunks and of ranges
  * that the operation promises, and wherever a chunk is put or read whose other side is divided there.

@@ -357,7 +357,7 @@ races_destroy(struct races *races)
 static const char *
 does(const struct races *races, uint32_t step, enum access_kind kind)
 {
-	bool local = races->graph->schedule->steps[step].peer == races->graph->rank_of[step];
+	bool local = graph_step(races->graph, step).peer == races->graph->rank_of[step];
 
 	return kind == ACCESS_ADD ? "adds to" : kind == ACCESS_WRITE ? "overwrites" : local ? "reads" : "sends";
 }
@@ -469,7 +469,7 @@ too_concurrent(const struct races *races, uint32_t step, struct err *err)
 int
 races_step(struct races *races, uint32_t step, struct err *err)
 {
-	const struct coll_step *s = &races->graph->schedule->steps[step];
+	const struct coll_step of = graph_step(races->graph, step), *s = &of;
 	uint32_t rank = races->graph->rank_of[step];
 	struct cell_range src = cells_of(races->cells, rank, s->src_elems, s->count_elems);
 	struct cell_range dst = cells_of(races->cells, s->peer, s->dst_elems, s->count_elems);

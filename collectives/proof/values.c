@@ -100,7 +100,7 @@ static int
 add(struct values *values, uint32_t step, uint32_t from, uint32_t to, struct err *err)
 {
 	const struct graph *graph = values->graph;
-	uint32_t rank = graph->rank_of[step], number = graph_number(graph, step), peer = graph->schedule->steps[step].peer;
+	uint32_t rank = graph->rank_of[step], number = graph_number(graph, step), peer = graph_step(graph, step).peer;
 	uint64_t first = cell_from(values->cells, peer, to), last = cell_last(values->cells, peer, to);
 	const uint64_t *src = set_of(values, from);
 	uint64_t *dst = set_of(values, to);
@@ -129,7 +129,7 @@ int
 values_step(struct values *values, uint32_t step, struct err *err)
 {
 	const struct graph *graph = values->graph;
-	const struct coll_step *s = &graph->schedule->steps[step];
+	const struct coll_step of = graph_step(graph, step), *s = &of;
 	uint32_t rank = graph->rank_of[step];
 	struct cell_range src = cells_of(values->cells, rank, s->src_elems, s->count_elems);
 	struct cell_range dst = cells_of(values->cells, s->peer, s->dst_elems, s->count_elems);

@@ -732,7 +732,6 @@ run(const struct running *r, struct err *err)
 	plugins_begin(r->plugins, emulation);
 	stream_head_send(emulation, r->exporter);
 	exporter_flush(r->exporter); /* without them the rest is useless */
-	plan_forget_deps(scenario->plan);
 	if (start(r, &zero_ns, err) < 0)
 		return EXIT_NOT_BEGUN;
 	if (scenario->timing.clock == CLOCK_REAL && r->exporter != NULL)

@@ -143,7 +143,7 @@ uint32_t
 monitor_ssq_target(const struct monitor *monitor, uint32_t chain, uint32_t entry)
 {
 	assert(entry >= 1 && entry <= length_of(monitor, chain));
-	return coll_step_at(monitor->chains->schedule, monitor->rank, step_of(monitor, chain, entry))->peer;
+	return coll_step_get(monitor->chains->schedule, monitor->rank, step_of(monitor, chain, entry)).peer;
 }
 
 uint32_t

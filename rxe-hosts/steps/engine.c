@@ -485,19 +485,19 @@ step_engine_row(const struct step_engine *engine, size_t index)
 	const struct step_done done = done_log_at(&engine->done, index);
 	const struct step_rank *rank = &engine->ranks[done.slot];
 	const struct plan_collective *c = rank_collective(engine, rank);
-	const struct coll_step *at = coll_step_at(c->schedule, rank->rank, done.step);
+	const struct coll_step at = coll_step_get(c->schedule, rank->rank, done.step);
 	const struct plan_step *known = plan_step_at(c, rank->rank, done.step);
 	uint64_t bytes = plan_step_bytes(c, rank->rank, done.step);
 
 	return (struct step_row){
 		.src = c->ranks[rank->rank].node,
-		.dst = c->ranks[at->peer].node,
+		.dst = c->ranks[at.peer].node,
 		.job = c->job,
 		.collective = rank->collective,
 		.iteration = done.iteration,
 		.rank = rank->rank,
 		.step = done.step,
-		.channel = at->channel,
+		.channel = at.channel,
 		.flow = known->flow,
 		.bytes = bytes,
 		.acked_bytes = bytes - done.unacked_bytes,

@@ -72,18 +72,18 @@ void
 payload_local(struct step_engine *engine, const struct step_rank *rank, uint32_t step)
 {
 	const struct plan_collective *c = &engine->plan->collectives[rank->collective];
-	const struct coll_step *at = coll_step_at(c->schedule, rank->rank, step);
+	const struct coll_step at = coll_step_get(c->schedule, rank->rank, step);
 	uint32_t elem = coll_elem_bytes(c->type);
 	uint8_t *memory;
 
-	if (!c->real || at->count_elems == 0)
+	if (!c->real || at.count_elems == 0)
 		return;
 	memory = vector_of(engine, rank, rank->iteration);
-	if (at->reduce)
-		coll_data_reduce(memory + at->dst_elems * elem, memory + at->src_elems * elem,
-				 coll_data_type(c->type, c->schedule), at->count_elems);
+	if (at.reduce)
+		coll_data_reduce(memory + at.dst_elems * elem, memory + at.src_elems * elem,
+				 coll_data_type(c->type, c->schedule), at.count_elems);
 	else
-		memmove(memory + at->dst_elems * elem, memory + at->src_elems * elem, at->count_elems * elem);
+		memmove(memory + at.dst_elems * elem, memory + at.src_elems * elem, at.count_elems * elem);
 }
 
 uint64_t
@@ -114,7 +114,7 @@ payload_place(void *ctx, uint32_t flow, uint32_t imm_value)
 	c = &engine->plan->collectives[of->owner];
 	if (!carries(c, of, flow, imm.step))
 		return UINT64_MAX;
-	return payload_offset(c, of->peer, imm.iteration, coll_step_at(c->schedule, of->rank, imm.step)->dst_elems);
+	return payload_offset(c, of->peer, imm.iteration, coll_step_get(c->schedule, of->rank, imm.step).dst_elems);
 }
 
 void
@@ -131,7 +131,7 @@ payload_extent(void *ctx, uint32_t flow, uint64_t *from, uint64_t *end)
 
 		if (!carries(c, of, flow, step))
 			continue;
-		first = payload_offset(c, of->peer, 0, coll_step_at(c->schedule, of->rank, step)->dst_elems);
+		first = payload_offset(c, of->peer, 0, coll_step_get(c->schedule, of->rank, step).dst_elems);
 		last = first + (c->buffers - 1) * c->vector_bytes + plan_step_bytes(c, of->rank, step);
 		*from = first < *from ? first : *from;
 		*end = last > *end ? last : *end;
@@ -155,7 +155,7 @@ payload_accept(void *ctx, uint32_t flow, uint32_t imm_value, uint64_t remote_off
 		engine->unexpected++;
 		return;
 	}
-	if (coll_step_at(c->schedule, of->rank, imm.step)->reduce) {
+	if (coll_step_get(c->schedule, of->rank, imm.step).reduce) {
 		uint32_t elem = coll_elem_bytes(c->type);
 
 		if (remote_offset % elem != 0 || bytes % elem != 0) { /* the path MTU is whole elements */

@@ -309,7 +309,7 @@ try_finish(struct step_engine *engine, struct step_rank *rank, struct step_ref l
 static uint64_t
 compute_ps(const struct plan_collective *c, const struct step_rank *rank, uint32_t step)
 {
-	uint64_t planned_ps = coll_step_at(c->schedule, rank->rank, step)->compute_ps;
+	uint64_t planned_ps = coll_step_get(c->schedule, rank->rank, step).compute_ps;
 
 	return c->actual_ps != NULL ? c->actual_ps(c->actual_ctx, rank->rank, rank->iteration, planned_ps) : planned_ps;
 }
@@ -343,7 +343,7 @@ watch(const struct step_engine *engine, const struct step_rank *rank, uint32_t s
 	};
 
 	if (known->notify_flow != PLAN_NONE)
-		watched.waiter = c->ranks[coll_step_at(c->schedule, rank->rank, step)->peer].node;
+		watched.waiter = c->ranks[coll_step_get(c->schedule, rank->rank, step).peer].node;
 	if (device->ops->path_rtt != NULL && device->ops->path_rtt(device, known->flow, &measured)) {
 		uint64_t more_ps = measured.base_ps > watched.base_rtt_ps ? measured.base_ps - watched.base_rtt_ps : 0;
 
@@ -359,15 +359,15 @@ static void
 post(struct step_engine *engine, struct step_rank *rank, uint32_t chain, uint32_t step, uint64_t now_ps)
 {
 	const struct plan_collective *c = rank_collective(engine, rank);
-	const struct coll_step *at = coll_step_at(c->schedule, rank->rank, step);
+	const struct coll_step at = coll_step_get(c->schedule, rank->rank, step);
 	uint32_t flow = plan_step_at(c, rank->rank, step)->flow;
 	struct device *device = engine->device;
 	struct agent_step watched = watch(engine, rank, step, now_ps);
 	struct send_wr wr = {
 		.wr_id = step,
 		.bytes = watched.bytes,
-		.local_offset = payload_offset(c, rank->rank, rank->iteration, at->src_elems),
-		.remote_offset = payload_offset(c, at->peer, rank->iteration, at->dst_elems),
+		.local_offset = payload_offset(c, rank->rank, rank->iteration, at.src_elems),
+		.remote_offset = payload_offset(c, at.peer, rank->iteration, at.dst_elems),
 		.there_ps = engine->plan->of[flow].there_ps,
 		.back_ps = engine->plan->of[flow].base_rtt_ps - engine->plan->of[flow].there_ps,
 		.imm = imm_encode(rank->iteration, step),
@@ -397,7 +397,7 @@ step_start(struct step_engine *engine, struct step_rank *rank, uint32_t chain, u
 
 	monitor_started(&rank->monitor, chain);
 	at->start_ps = now_ps;
-	if (coll_step_at(c->schedule, rank->rank, step)->peer != rank->rank) {
+	if (coll_step_get(c->schedule, rank->rank, step).peer != rank->rank) {
 		post(engine, rank, chain, step, now_ps);
 		return;
 	}

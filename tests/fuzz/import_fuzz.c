@@ -43,7 +43,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	for (uint32_t rank = 0; rank < schedule->ranks; rank++)
 		for (uint32_t step = 1; step <= coll_steps(schedule, rank); step++)
-			assert(coll_step_at(schedule, rank, step)->peer < schedule->ranks);
+			assert(coll_step_get(schedule, rank, step).peer < schedule->ranks);
 	coll_schedule_destroy(schedule);
 	return 0;
 }

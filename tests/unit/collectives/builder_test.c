@@ -147,12 +147,78 @@ no_builder_is_no_memory(void **state)
 	assert_non_null(strstr(err.text, "no memory"));
 }
 
+#define RANKS 4
+#define ROUNDS 64
+
+/*
+ * Rounds of a ring, a step of every fourth of which waits for all before, twice, and some of whose dependencies are added
+ * at the end. @param more  steps that follow
+ */
+static struct coll_schedule *
+rounds(uint32_t more)
+{
+	struct coll_builder *builder = coll_builder_create(RANKS);
+
+	for (uint32_t round = 1; round <= ROUNDS; round++)
+		for (uint32_t rank = 0; rank < RANKS; rank++) {
+			struct coll_chunk chunk = { .src_elems = round % 3,
+						    .dst_elems = rank,
+						    .count_elems = 1 + rank % 2 };
+			struct coll_dep step = coll_builder_send(builder, rank, (rank + 1) % RANKS, 0, &chunk);
+
+			for (uint32_t on = round; on > 1 && (on == round || round % 4 == 0); on--)
+				for (int twice = 0; twice < 2; twice++)
+					coll_builder_depend(builder, step,
+							    (struct coll_dep){ (rank + RANKS - 1) % RANKS, on - 1 });
+		}
+	for (uint32_t round = ROUNDS; round > 1; round -= 3)
+		for (uint32_t rank = 0; rank < RANKS; rank++) {
+			coll_builder_depend(builder, (struct coll_dep){ rank, round },
+					    (struct coll_dep){ rank, round - 1 });
+			coll_builder_depend(builder, (struct coll_dep){ rank, round },
+					    (struct coll_dep){ (rank + RANKS - 1) % RANKS, 1 });
+		}
+	for (uint32_t i = 0; i < more; i++)
+		coll_builder_local(builder, i % RANKS, 1, &(struct coll_chunk){ 0 }, i);
+	return finish(builder, RANKS);
+}
+
+/* The steps of a large schedule are what those of a small one are, which has each by itself. */
+static void
+many_steps_are_packed(void **state)
+{
+	struct coll_schedule *few = rounds(1), *many = rounds(COLL_PLAIN_STEPS);
+
+	assert_non_null(few->steps);
+	assert_null(many->steps);
+	assert_int_equal(coll_all_steps(many), RANKS * ROUNDS + COLL_PLAIN_STEPS);
+	assert_int_equal(coll_step_get(few, 0, 4).ndeps, 4); /* steps 3, 2 and 1 of rank 3, and its own, added last */
+	assert_int_equal(coll_step_get(few, 0, ROUNDS).ndeps, ROUNDS);
+	for (uint32_t rank = 0; rank < RANKS; rank++)
+		for (uint32_t number = 1; number <= ROUNDS; number++) {
+			struct coll_step a = coll_step_get(few, rank, number), b = coll_step_get(many, rank, number);
+
+			for (uint32_t i = 0; i < a.ndeps; i++) {
+				struct coll_dep on = coll_step_dep(few, rank, number, &a, i);
+				struct coll_dep other = coll_step_dep(many, rank, number, &b, i);
+
+				assert_memory_equal(&on, &other, sizeof(on));
+			}
+			a.first_dep = b.first_dep;
+			assert_memory_equal(&a, &b, sizeof(a));
+		}
+	for (uint32_t i = 0; i < COLL_PLAIN_STEPS; i++)
+		assert_int_equal(coll_step_get(many, i % RANKS, ROUNDS + 1 + i / RANKS).compute_ps, i);
+	coll_schedule_destroy(few);
+	coll_schedule_destroy(many);
+}
+
 UNIT_TEST(builder)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(steps_are_sorted_by_rank), cmocka_unit_test(dependencies_are_sorted_by_step),
 		cmocka_unit_test(bad_steps_are_refused),    cmocka_unit_test(nothing_is_no_schedule),
-		cmocka_unit_test(no_builder_is_no_memory),
+		cmocka_unit_test(no_builder_is_no_memory),  cmocka_unit_test(many_steps_are_packed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,11 +30,18 @@ struct execution {
 static inline void
 execute_await(struct execution *x, uint32_t i, bool put)
 {
-	const struct coll_step *step = &x->schedule->steps[i];
+	const struct coll_schedule *s = x->schedule;
+	const struct coll_step step = coll_step_of(s, x->rank_of[i], i);
 
-	for (uint32_t d = 0; d < step->ndeps + (x->flow_before[i] != COLL_NONE); d++) {
-		const struct coll_dep *dep = &x->schedule->deps[step->first_dep + d];
-		uint32_t on = d == step->ndeps ? x->flow_before[i] : coll_step_index(x->schedule, dep->rank, dep->step);
+	for (uint32_t d = 0; d < step.ndeps + (x->flow_before[i] != COLL_NONE); d++) {
+		uint32_t on = x->flow_before[i];
+
+		if (d < step.ndeps) {
+			struct coll_dep dep =
+				coll_step_dep(s, x->rank_of[i], i - s->first_step[x->rank_of[i]] + 1, &step, d);
+
+			on = coll_step_index(s, dep.rank, dep.step);
+		}
 
 		if (put)
 			x->waiters[x->first[on]++] = i;
@@ -69,14 +76,14 @@ static inline void
 execute_start(struct execution *x, uint32_t at)
 {
 	uint32_t i = x->ready[at];
-	const struct coll_step *step = &x->schedule->steps[i];
+	const struct coll_step step = coll_step_of(x->schedule, x->rank_of[i], i);
 	size_t elem = coll_elem_bytes(x->type);
 
 	x->ready[at] = x->ready[--x->nready];
 	x->flying[x->nflying++] = i;
 	if (prng_below(&x->prng, 2) == 0) {
-		x->taken[i] = malloc(step->count_elems * elem + 1);
-		memcpy(x->taken[i], x->memory[x->rank_of[i]] + step->src_elems * elem, step->count_elems * elem);
+		x->taken[i] = malloc(step.count_elems * elem + 1);
+		memcpy(x->taken[i], x->memory[x->rank_of[i]] + step.src_elems * elem, step.count_elems * elem);
 	}
 }
 
@@ -84,15 +91,15 @@ static inline void
 execute_end(struct execution *x, uint32_t at)
 {
 	uint32_t i = x->flying[at];
-	const struct coll_step *step = &x->schedule->steps[i];
+	const struct coll_step step = coll_step_of(x->schedule, x->rank_of[i], i);
 	size_t elem = coll_elem_bytes(x->type);
-	uint8_t *dst = x->memory[step->peer] + step->dst_elems * elem;
-	const uint8_t *src = x->taken[i] != NULL ? x->taken[i] : x->memory[x->rank_of[i]] + step->src_elems * elem;
+	uint8_t *dst = x->memory[step.peer] + step.dst_elems * elem;
+	const uint8_t *src = x->taken[i] != NULL ? x->taken[i] : x->memory[x->rank_of[i]] + step.src_elems * elem;
 
-	if (step->reduce)
-		coll_data_reduce(dst, src, x->type, step->count_elems);
+	if (step.reduce)
+		coll_data_reduce(dst, src, x->type, step.count_elems);
 	else
-		memmove(dst, src, step->count_elems * elem);
+		memmove(dst, src, step.count_elems * elem);
 	x->flying[at] = x->flying[--x->nflying];
 	for (uint32_t w = x->first[i]; w < x->first[i + 1]; w++)
 		if (--x->pending[x->waiters[w]] == 0)
@@ -161,12 +168,13 @@ execute(const struct coll_schedule *schedule, enum coll_type type, uint64_t seed
 		coll_data_fill(x.memory[rank], schedule, type, rank, EXECUTE_ITERATION);
 		wrong += coll_data_wrong(x.memory[rank], schedule, type, rank, EXECUTE_ITERATION);
 		for (uint32_t i = schedule->first_step[rank]; i < schedule->first_step[rank + 1]; i++) {
-			const struct coll_step *step = &schedule->steps[i];
+			const struct coll_step step = coll_step_of(schedule, rank, i);
 			uint32_t k = i;
 
 			x.rank_of[i] = rank;
-			while (k > schedule->first_step[rank] && (schedule->steps[k - 1].peer != step->peer ||
-								  schedule->steps[k - 1].channel != step->channel))
+			while (k > schedule->first_step[rank] &&
+			       (coll_step_of(schedule, rank, k - 1).peer != step.peer ||
+				coll_step_of(schedule, rank, k - 1).channel != step.channel))
 				k--;
 			x.flow_before[i] = k == schedule->first_step[rank] ? COLL_NONE : k - 1;
 		}

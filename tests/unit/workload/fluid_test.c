@@ -35,7 +35,7 @@ load(uint32_t rank, uint32_t step, uint64_t units)
 		.arrive_ps = 30,
 		.ack_ps = 50,
 		.tx = rank,
-		.rx = RX + coll_step_at(schedule, rank, step)->peer,
+		.rx = RX + coll_step_get(schedule, rank, step).peer,
 	};
 }
 
