@@ -79,6 +79,7 @@ chains_create(const struct coll_schedule *schedule)
 		rc = collect_awaits(chains);
 	if (rc == 0)
 		rc = collect_waiters(chains);
+	coll_lists_keep(&chains->lists);
 	if (rc != 0) {
 		chains_destroy(chains);
 		return NULL;
@@ -98,10 +99,9 @@ chains_destroy(struct chains *chains)
 	free(chains->entry_of);
 	free(chains->before);
 	free(chains->behind);
-	free(chains->first_await);
-	free(chains->first_waiter);
-	free(chains->awaits);
-	free(chains->waiters);
+	free(chains->awaits_of);
+	free(chains->waiters_of);
+	coll_lists_free(&chains->lists);
 	free(chains);
 }
 
@@ -273,24 +273,103 @@ count_other_chains(const struct chains *chains, uint32_t rank, uint32_t step, st
 	return count;
 }
 
+/* @param deps  [count] of a step; changed. @return their list; COLL_NONE: no memory */
+static uint32_t
+add_list(struct chains *chains, uint32_t rank, uint32_t step, struct coll_dep *deps, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		deps[i] = (struct coll_dep){ deps[i].rank - rank, deps[i].step - step };
+	return coll_lists_add(&chains->lists, deps, count);
+}
+
 static int
 collect_awaits(struct chains *chains)
 {
 	const struct coll_schedule *schedule = chains->schedule;
-	size_t all = coll_all_steps(schedule), deps = 0;
+	size_t all = coll_all_steps(schedule);
+	uint32_t most = 0;
+	struct coll_dep *deps;
+	int rc = 0;
 
 	for (uint32_t r = 0; r < schedule->ranks; r++)
 		for (uint32_t step = 1; step <= coll_steps(schedule, r); step++)
-			deps += coll_step_get(schedule, r, step).ndeps + 1u;
-	chains->first_await = calloc(all + 1, sizeof(*chains->first_await));
-	chains->awaits = calloc(deps + 1, sizeof(*chains->awaits));
-	if (chains->first_await == NULL || chains->awaits == NULL)
+			most = max_u64(most, coll_step_get(schedule, r, step).ndeps);
+	deps = malloc((most + 1u) * sizeof(*deps));
+	chains->awaits_of = malloc((all + 1) * sizeof(*chains->awaits_of));
+	if (deps == NULL || chains->awaits_of == NULL)
+		rc = -ENOMEM;
+	for (uint32_t r = 0, i = 0; r < schedule->ranks && rc == 0; r++)
+		for (uint32_t step = 1; step <= coll_steps(schedule, r) && rc == 0; step++, i++) {
+			uint32_t count = count_other_chains(chains, r, step, deps);
+
+			chains->awaits_of[i] = add_list(chains, r, step, deps, count);
+			rc = chains->awaits_of[i] != COLL_NONE ? 0 : -ENOMEM;
+		}
+	free(deps);
+	return rc;
+}
+
+/* Steps by the one that they wait for, while their lists are made. */
+struct waiters {
+	uint32_t *first; /* [steps + 2] in steps */
+	uint32_t *steps; /* their index */
+	uint32_t most;   /* of one */
+};
+
+/* @return 0 or -ENOMEM */
+static int
+find_waiters(const struct chains *chains, struct waiters *waiters)
+{
+	const struct coll_schedule *schedule = chains->schedule;
+	size_t all = coll_all_steps(schedule), count = 0;
+
+	waiters->first = calloc(all + 2, sizeof(*waiters->first));
+	if (waiters->first == NULL)
 		return -ENOMEM;
-	deps = 0;
 	for (uint32_t r = 0; r < schedule->ranks; r++)
-		for (uint32_t step = 1; step <= coll_steps(schedule, r); step++) {
-			deps += count_other_chains(chains, r, step, &chains->awaits[deps]);
-			chains->first_await[coll_step_index(schedule, r, step) + 1] = (uint32_t)deps;
+		for (uint32_t step = 1; step <= coll_steps(schedule, r); step++)
+			for (uint32_t i = 0; i < chains_awaits(chains, r, step); i++, count++) {
+				struct coll_dep on = chains_await(chains, r, step, i);
+				size_t at = coll_step_index(schedule, on.rank, on.step);
+
+				waiters->most = max_u64(waiters->most, ++waiters->first[at + 2]);
+			}
+	waiters->steps = malloc((count + 1) * sizeof(*waiters->steps));
+	if (waiters->steps == NULL)
+		return -ENOMEM;
+	for (size_t i = 2; i <= all; i++)
+		waiters->first[i] += waiters->first[i - 1];
+	for (uint32_t r = 0; r < schedule->ranks; r++)
+		for (uint32_t step = 1; step <= coll_steps(schedule, r); step++)
+			for (uint32_t i = 0; i < chains_awaits(chains, r, step); i++) {
+				struct coll_dep on = chains_await(chains, r, step, i);
+				size_t at = coll_step_index(schedule, on.rank, on.step);
+
+				waiters->steps[waiters->first[at + 1]++] = (uint32_t)coll_step_index(schedule, r, step);
+			}
+	return 0;
+}
+
+/* @param deps  room for those of any step. @return 0 or -ENOMEM */
+static int
+list_waiters(struct chains *chains, const struct waiters *waiters, struct coll_dep *deps)
+{
+	const struct coll_schedule *schedule = chains->schedule;
+
+	for (uint32_t r = 0, i = 0; r < schedule->ranks; r++)
+		for (uint32_t step = 1; step <= coll_steps(schedule, r); step++, i++) {
+			uint32_t count = waiters->first[i + 1] - waiters->first[i];
+
+			for (uint32_t w = 0; w < count; w++) {
+				uint32_t at = waiters->steps[waiters->first[i] + w];
+				bool own = at >= schedule->first_step[r] && at < schedule->first_step[r + 1];
+				uint32_t of = own ? r : coll_step_get(schedule, r, step).peer;
+
+				deps[w] = (struct coll_dep){ of, at - schedule->first_step[of] + 1 };
+			}
+			chains->waiters_of[i] = add_list(chains, r, step, deps, count);
+			if (chains->waiters_of[i] == COLL_NONE)
+				return -ENOMEM;
 		}
 	return 0;
 }
@@ -298,30 +377,19 @@ collect_awaits(struct chains *chains)
 static int
 collect_waiters(struct chains *chains)
 {
-	const struct coll_schedule *schedule = chains->schedule;
-	size_t all = coll_all_steps(schedule);
-	uint32_t *first = calloc(all + 2, sizeof(*first));
+	struct waiters waiters = { .first = NULL };
+	int rc = find_waiters(chains, &waiters);
+	struct coll_dep *deps = malloc((waiters.most + 1u) * sizeof(*deps));
 
-	chains->first_waiter = first;
-	chains->waiters = calloc((size_t)chains->first_await[all] + 1, sizeof(*chains->waiters));
-	if (first == NULL || chains->waiters == NULL)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < chains->first_await[all]; i++)
-		first[coll_step_index(schedule, chains->awaits[i].rank, chains->awaits[i].step) + 2]++;
-	for (size_t i = 2; i <= all; i++)
-		first[i] += first[i - 1];
-	for (uint32_t r = 0; r < schedule->ranks; r++)
-		for (uint32_t step = 1; step <= coll_steps(schedule, r); step++) {
-			size_t at = coll_step_index(schedule, r, step);
-
-			for (uint32_t i = chains->first_await[at]; i < chains->first_await[at + 1]; i++) {
-				struct coll_dep on = chains->awaits[i];
-
-				chains->waiters[first[coll_step_index(schedule, on.rank, on.step) + 1]++] =
-					(struct coll_dep){ r, step };
-			}
-		}
-	return 0;
+	chains->waiters_of = malloc((coll_all_steps(chains->schedule) + (size_t)1) * sizeof(*chains->waiters_of));
+	if (deps == NULL || chains->waiters_of == NULL)
+		rc = -ENOMEM;
+	if (rc == 0)
+		rc = list_waiters(chains, &waiters, deps);
+	free(deps);
+	free(waiters.first);
+	free(waiters.steps);
+	return rc;
 }
 
 /* Steps that wait for nothing more, in order; a ring buffer, since few of a schedule's millions are ready at once. */
@@ -367,11 +435,12 @@ let_go(const struct chains *chains, struct coll_dep done, uint32_t *depths, uint
 {
 	const struct coll_schedule *schedule = chains->schedule;
 	size_t at = coll_step_index(schedule, done.rank, done.step);
-	uint32_t first = chains->first_waiter[at], end = chains->first_waiter[at + 1];
+	uint32_t waiters = chains_waiters(chains, done.rank, done.step);
 	uint32_t next = chains_next(chains, done.rank, done.step);
 
-	for (uint32_t i = first; i < end + (next != 0); i++) {
-		struct coll_dep waiter = i < end ? chains->waiters[i] : (struct coll_dep){ done.rank, next };
+	for (uint32_t i = 0; i < waiters + (next != 0); i++) {
+		struct coll_dep waiter =
+			i < waiters ? chains_waiter(chains, done.rank, done.step, i) : (struct coll_dep){ done.rank, next };
 		size_t w = coll_step_index(schedule, waiter.rank, waiter.step);
 
 		if (depths[w] <= depths[at])
@@ -396,8 +465,7 @@ chains_depths(const struct chains *chains)
 			size_t at = coll_step_index(schedule, r, step);
 
 			depths[at] = 1;
-			missing[at] =
-				chains->first_await[at + 1] - chains->first_await[at] + (chains_entry(chains, r, step) > 1);
+			missing[at] = chains_awaits(chains, r, step) + (chains_entry(chains, r, step) > 1);
 			if (missing[at] == 0)
 				memory &= ready_push(&ready, (struct coll_dep){ r, step }) == 0;
 		}

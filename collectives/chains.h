@@ -29,13 +29,11 @@ struct chains {
 	uint32_t *entry_of; /* its place in the chain, from 1 */
 	uint32_t *before;   /* step before it of the same peer and channel; 0: none */
 	uint32_t *behind;   /* step behind it of the same peer and channel; 0: none */
-	/* By the index of a step in schedule->steps: */
-	uint32_t *first_await;  /* [steps + 1] in awaits */
-	uint32_t *first_waiter; /* [steps + 1] in waiters */
-	/* Dependencies of each step on other chains: own steps, and others' messages. */
-	struct coll_dep *awaits;
-	/* The reverse: own steps that wait for its completion, and the receiver's that wait for its message. */
-	struct coll_dep *waiters;
+	/* By the index of a step, a list of steps, less its own rank and number: those of many steps are alike. */
+	uint32_t *awaits_of; /* [steps] dependencies on other chains: own steps, and others' messages */
+	uint32_t
+		*waiters_of; /* [steps] the reverse: own steps that wait for it, the receiver's that wait for its message */
+	struct coll_lists lists;
 };
 
 /*
@@ -45,6 +43,51 @@ struct chains {
  */
 struct chains *chains_create(const struct coll_schedule *schedule);
 void chains_destroy(struct chains *chains);
+
+/* @param list  of awaits_of, waiters_of */
+static inline uint32_t
+chains_listed(const struct chains *chains, uint32_t list)
+{
+	return chains->lists.first[list + 1] - chains->lists.first[list];
+}
+
+static inline struct coll_dep
+chains_list_at(const struct chains *chains, uint32_t list, uint32_t rank, uint32_t step, uint32_t i)
+{
+	struct coll_dep dep = chains->lists.deps[chains->lists.first[list] + i];
+
+	return (struct coll_dep){ dep.rank + rank, dep.step + step };
+}
+
+/* @return how many dependencies on other chains a step has */
+static inline uint32_t
+chains_awaits(const struct chains *chains, uint32_t rank, uint32_t step)
+{
+	return chains_listed(chains, chains->awaits_of[coll_step_index(chains->schedule, rank, step)]);
+}
+
+static inline struct coll_dep
+chains_await(const struct chains *chains, uint32_t rank, uint32_t step, uint32_t i)
+{
+	size_t at = coll_step_index(chains->schedule, rank, step);
+
+	return chains_list_at(chains, chains->awaits_of[at], rank, step, i);
+}
+
+/* @return how many steps of other chains wait for a step */
+static inline uint32_t
+chains_waiters(const struct chains *chains, uint32_t rank, uint32_t step)
+{
+	return chains_listed(chains, chains->waiters_of[coll_step_index(chains->schedule, rank, step)]);
+}
+
+static inline struct coll_dep
+chains_waiter(const struct chains *chains, uint32_t rank, uint32_t step, uint32_t i)
+{
+	size_t at = coll_step_index(chains->schedule, rank, step);
+
+	return chains_list_at(chains, chains->waiters_of[at], rank, step, i);
+}
 
 static inline uint32_t
 chains_count(const struct chains *chains, uint32_t rank)

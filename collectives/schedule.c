@@ -157,6 +157,14 @@ coll_lists_add(struct coll_lists *lists, const struct coll_dep *deps, uint32_t c
 }
 
 void
+coll_lists_keep(struct coll_lists *lists)
+{
+	free(lists->slots);
+	lists->slots = NULL;
+	lists->nslots = 0;
+}
+
+void
 coll_lists_free(struct coll_lists *lists)
 {
 	free(lists->deps);

@@ -227,6 +227,8 @@ struct coll_lists {
 
 /* @return the number of a list, a new one where there is none like it; COLL_NONE: no memory */
 uint32_t coll_lists_add(struct coll_lists *lists, const struct coll_dep *deps, uint32_t count);
+/* No more will be added: the table that finds equal ones goes. */
+void coll_lists_keep(struct coll_lists *lists);
 void coll_lists_free(struct coll_lists *lists);
 
 /*

@@ -193,8 +193,7 @@ run_init(struct run *run, const struct chains *chains, const struct fluid_steps 
 		return -ENOMEM;
 	for (uint32_t r = 0, i = 0; r < chains->schedule->ranks; r++)
 		for (uint32_t step = 1; step <= coll_steps(chains->schedule, r); step++, i++)
-			run->missing[i] =
-				chains->first_await[i + 1] - chains->first_await[i] + (chains_entry(chains, r, step) > 1);
+			run->missing[i] = chains_awaits(chains, r, step) + (chains_entry(chains, r, step) > 1);
 	return 0;
 }
 
@@ -375,10 +374,14 @@ static void
 let_go(struct run *run, uint32_t rank, uint32_t index, bool own)
 {
 	const struct chains *chains = run->chains;
+	uint32_t step = index - run->schedule->first_step[rank] + 1, waiters = chains_waiters(chains, rank, step);
 
-	for (uint32_t i = chains->first_waiter[index]; i < chains->first_waiter[index + 1]; i++)
-		if ((chains->waiters[i].rank == rank) == own)
-			dependency_done(run, chains->waiters[i].rank, chains->waiters[i].step);
+	for (uint32_t i = 0; i < waiters; i++) {
+		struct coll_dep waiter = chains_waiter(chains, rank, step, i);
+
+		if ((waiter.rank == rank) == own)
+			dependency_done(run, waiter.rank, waiter.step);
+	}
 }
 
 static void

@@ -323,11 +323,8 @@ forget_waits(struct plan_collective *c, uint32_t from, uint32_t to)
 {
 	struct chains *chains = c->chains;
 
-	array_forget(chains->awaits, chains->first_await[from], chains->first_await[to], sizeof(*chains->awaits));
-	array_forget(chains->waiters, chains->first_waiter[from], chains->first_waiter[to], sizeof(*chains->waiters));
-	/* The first of each is also the end of the step before. */
-	array_forget(chains->first_await, from + 1u, to, sizeof(*chains->first_await));
-	array_forget(chains->first_waiter, from + 1u, to, sizeof(*chains->first_waiter));
+	array_forget(chains->awaits_of, from, to, sizeof(*chains->awaits_of));
+	array_forget(chains->waiters_of, from, to, sizeof(*chains->waiters_of));
 }
 
 static void

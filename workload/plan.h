@@ -335,11 +335,12 @@ plan_step_bytes(const struct plan_collective *collective, uint32_t rank, uint32_
 static inline uint32_t
 plan_needed_by(const struct plan_collective *c, uint32_t rank, uint32_t step)
 {
-	size_t at = plan_at(c, rank, step);
+	for (uint32_t i = 0; i < chains_waiters(c->chains, rank, step); i++) {
+		struct coll_dep waiter = chains_waiter(c->chains, rank, step, i);
 
-	for (uint32_t i = c->chains->first_waiter[at]; i < c->chains->first_waiter[at + 1]; i++)
-		if (c->chains->waiters[i].rank != rank)
-			return c->chains->waiters[i].step;
+		if (waiter.rank != rank)
+			return waiter.step;
+	}
 	return 0;
 }
 

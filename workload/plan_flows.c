@@ -286,18 +286,6 @@ sort_by_receiver(const struct plan *plan, struct plan_collective *c)
 	return 0;
 }
 
-/* @return whether some step of the receiver waits for the message */
-static bool
-is_awaited(const struct plan_collective *c, uint32_t rank, uint32_t step)
-{
-	size_t at = plan_at(c, rank, step);
-
-	for (uint32_t i = c->chains->first_waiter[at]; i < c->chains->first_waiter[at + 1]; i++)
-		if (c->chains->waiters[i].rank != rank)
-			return true;
-	return false;
-}
-
 /* @param to_peer  scratch, [ranks] */
 static int
 make_control_flows(struct plan_builder *b, uint32_t index, uint32_t *to_peer)
@@ -311,7 +299,7 @@ make_control_flows(struct plan_builder *b, uint32_t index, uint32_t *to_peer)
 			uint32_t peer = coll_step_get(s, r, step).peer;
 			struct plan_step known;
 
-			if (!is_awaited(c, r, step))
+			if (plan_needed_by(c, r, step) == 0)
 				continue;
 			if (to_peer[peer] == PLAN_NONE)
 				to_peer[peer] = plan_add_flow(b,

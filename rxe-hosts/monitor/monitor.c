@@ -13,7 +13,6 @@
 
 static const struct coll_dep none = { COLL_NONE, 0 };
 
-static uint32_t first_await(const struct monitor *monitor, uint32_t step);
 static void advance_rsq(struct monitor *monitor, uint32_t chain);
 
 #define FIRST_SLOTS 8
@@ -22,9 +21,7 @@ static void advance_rsq(struct monitor *monitor, uint32_t chain);
 static size_t
 here_bytes(const struct monitor *monitor)
 {
-	uint32_t steps = coll_steps(monitor->chains->schedule, monitor->rank);
-
-	return (first_await(monitor, steps + 1) - first_await(monitor, 1)) / 8 + 1;
+	return monitor->first_await[coll_steps(monitor->chains->schedule, monitor->rank)] / 8 + 1;
 }
 
 /* Allocates the entries of an iteration before its first arrival. @return whether there is memory */
@@ -95,14 +92,25 @@ remove_entry(struct monitor_entries *entries, uint32_t step)
 	entries->slots[hole].step = 0;
 }
 
+/* @return [steps + 1] the sum of the dependencies of the rank's steps before each; NULL: no memory */
+static uint32_t *
+count_awaits(const struct chains *chains, uint32_t rank)
+{
+	uint32_t steps = coll_steps(chains->schedule, rank), *first = calloc(steps + 1u, sizeof(*first));
+
+	for (uint32_t step = 1; step <= steps && first != NULL; step++)
+		first[step] = first[step - 1] + chains_awaits(chains, rank, step);
+	return first;
+}
+
 int
 monitor_init(struct monitor *monitor, const struct chains *chains, uint32_t rank)
 {
 	uint32_t count = chains_count(chains, rank);
 
-	*monitor = (struct monitor){ .chains = chains, .rank = rank };
+	*monitor = (struct monitor){ .chains = chains, .rank = rank, .first_await = count_awaits(chains, rank) };
 	monitor->queues = calloc(count + 1u, sizeof(*monitor->queues));
-	if (monitor->queues == NULL || !make_entries(monitor, &monitor->entries)) {
+	if (monitor->first_await == NULL || monitor->queues == NULL || !make_entries(monitor, &monitor->entries)) {
 		monitor_fini(monitor);
 		return -ENOMEM;
 	}
@@ -114,6 +122,7 @@ monitor_init(struct monitor *monitor, const struct chains *chains, uint32_t rank
 void
 monitor_fini(struct monitor *monitor)
 {
+	free(monitor->first_await);
 	free(monitor->queues);
 	free_entries(&monitor->entries);
 	free_entries(&monitor->next);
@@ -132,13 +141,6 @@ step_of(const struct monitor *monitor, uint32_t chain, uint32_t entry)
 	return chains_step(monitor->chains, monitor->rank, chain, entry);
 }
 
-/* Index of a step's dependencies in chains->awaits; of the step behind the last: the end. */
-static uint32_t
-first_await(const struct monitor *monitor, uint32_t step)
-{
-	return monitor->chains->first_await[coll_step_index(monitor->chains->schedule, monitor->rank, step)];
-}
-
 uint32_t
 monitor_ssq_target(const struct monitor *monitor, uint32_t chain, uint32_t entry)
 {
@@ -147,16 +149,10 @@ monitor_ssq_target(const struct monitor *monitor, uint32_t chain, uint32_t entry
 }
 
 uint32_t
-monitor_rsq_set(const struct monitor *monitor, uint32_t chain, uint32_t entry, const struct coll_dep **set)
+monitor_rsq_set(const struct monitor *monitor, uint32_t chain, uint32_t entry, uint32_t *step)
 {
-	uint32_t step;
-
-	*set = NULL;
-	if (entry >= length_of(monitor, chain))
-		return 0;
-	step = step_of(monitor, chain, entry + 1);
-	*set = &monitor->chains->awaits[first_await(monitor, step)];
-	return first_await(monitor, step + 1) - first_await(monitor, step);
+	*step = entry < length_of(monitor, chain) ? step_of(monitor, chain, entry + 1) : 0;
+	return *step != 0 ? chains_awaits(monitor->chains, monitor->rank, *step) : 0;
 }
 
 static bool
@@ -165,31 +161,39 @@ is_here(const struct monitor_entries *entries, uint32_t dependency)
 	return (entries->here[dependency / 8] >> dependency % 8 & 1) != 0;
 }
 
+static bool
+awaits(const struct monitor *monitor, uint32_t step, uint32_t i, struct coll_dep on)
+{
+	struct coll_dep dep = chains_await(monitor->chains, monitor->rank, step, i);
+
+	return dep.rank == on.rank && dep.step == on.step;
+}
+
 void
 monitor_dependency_done(struct monitor *monitor, uint32_t step, struct coll_dep on, bool next, uint64_t now_ps)
 {
-	uint32_t at = first_await(monitor, step), end = first_await(monitor, step + 1);
-	uint32_t first = at, base = first_await(monitor, 1);
+	uint32_t i = 0, count = chains_awaits(monitor->chains, monitor->rank, step), at;
 	struct monitor_entries *entries = next ? &monitor->next : &monitor->entries;
 	struct monitor_entry *entry;
 
 	if (next)
 		make_next(monitor);
-	while (at < end && (monitor->chains->awaits[at].rank != on.rank || monitor->chains->awaits[at].step != on.step))
-		at++;
-	assert(at < end && !is_here(entries, at - base));
-	entries->here[(at - base) / 8] |= (uint8_t)(1 << (at - base) % 8);
+	while (i < count && !awaits(monitor, step, i, on))
+		i++;
+	at = monitor->first_await[step - 1] + i;
+	assert(i < count && !is_here(entries, at));
+	entries->here[at / 8] |= (uint8_t)(1 << at % 8);
 	if (2 * entries->count >= entries->cap)
 		grow_entries(entries);
 	entry = slot_of(entries, step);
 	if (entry->step == 0) {
-		*entry = (struct monitor_entry){ .step = step, .missing = end - first };
+		*entry = (struct monitor_entry){ .step = step, .missing = count };
 		entries->count++;
 	}
 	assert(entry->missing > 0);
 	entry->missing--;
 	entry->dependencies_ps = now_ps;
-	entry->dependency = at;
+	entry->dependency = i;
 	if (!next)
 		advance_rsq(monitor, chains_of(monitor->chains, monitor->rank, step));
 }
@@ -221,12 +225,12 @@ monitor_waited_for(const struct monitor *monitor, uint32_t chain, uint64_t own_p
 {
 	const struct monitor_entry *entry;
 	uint32_t ssq = monitor->queues[chain].ssq;
-	const struct coll_dep *set;
+	uint32_t step;
 
 	assert(monitor_next_ready(monitor, chain));
 	entry = slot_of(&monitor->entries, monitor_next_step(monitor, chain));
-	if (monitor_rsq_set(monitor, chain, ssq, &set) != 0 && entry->dependencies_ps > own_ps)
-		return monitor->chains->awaits[entry->dependency];
+	if (monitor_rsq_set(monitor, chain, ssq, &step) != 0 && entry->dependencies_ps > own_ps)
+		return chains_await(monitor->chains, monitor->rank, step, entry->dependency);
 	return ssq != 0 ? (struct coll_dep){ monitor->rank, step_of(monitor, chain, ssq) } : none;
 }
 
@@ -239,14 +243,13 @@ monitor_state(const struct monitor *monitor, uint32_t chain)
 struct coll_dep
 monitor_waits_for(const struct monitor *monitor, uint32_t chain)
 {
-	const struct coll_dep *set;
-	uint32_t count = monitor_rsq_set(monitor, chain, monitor->queues[chain].rsq, &set);
+	uint32_t step, count = monitor_rsq_set(monitor, chain, monitor->queues[chain].rsq, &step);
 
 	if (monitor_state(monitor, chain) == MONITOR_NON_WAITING)
 		return none;
 	for (uint32_t i = 0; i < count; i++)
-		if (!is_here(&monitor->entries, (uint32_t)(&set[i] - &monitor->chains->awaits[first_await(monitor, 1)])))
-			return set[i];
+		if (!is_here(&monitor->entries, monitor->first_await[step - 1] + i))
+			return chains_await(monitor->chains, monitor->rank, step, i);
 	return none;
 }
 
@@ -327,7 +330,7 @@ missing(const struct monitor *monitor, uint32_t step)
 {
 	const struct monitor_entry *entry = slot_of(&monitor->entries, step);
 
-	return entry->step != 0 ? entry->missing : first_await(monitor, step + 1) - first_await(monitor, step);
+	return entry->step != 0 ? entry->missing : chains_awaits(monitor->chains, monitor->rank, step);
 }
 
 /* Passes over entries of which all is here; the entry behind the last step is always empty. */

@@ -33,7 +33,7 @@ struct monitor_chain {
 struct monitor_entry {
 	uint32_t step;            /* 0: the slot is free */
 	uint32_t missing;         /* dependencies on other chains */
-	uint32_t dependency;      /* in chains->awaits: the latest that is complete */
+	uint32_t dependency;      /* chains_await() of it: the latest that is complete */
 	uint64_t dependencies_ps; /* when that was */
 };
 
@@ -47,6 +47,7 @@ struct monitor_entries {
 struct monitor {
 	const struct chains *chains;
 	uint32_t rank;
+	uint32_t *first_await;          /* [steps + 1] of each of the rank's steps, in monitor_entries.here */
 	struct monitor_chain *queues;   /* [chains of the rank] */
 	struct monitor_entries entries; /* of this iteration */
 	struct monitor_entries next;    /* without slots until something of it arrives */
@@ -58,8 +59,12 @@ void monitor_fini(struct monitor *monitor);
 
 /* Target rank of a chain's step. */
 uint32_t monitor_ssq_target(const struct monitor *monitor, uint32_t chain, uint32_t entry);
-/* The dependencies of the step behind an entry. @param set  out. @return their number; 0: none, or there is no such step */
-uint32_t monitor_rsq_set(const struct monitor *monitor, uint32_t chain, uint32_t entry, const struct coll_dep **set);
+/*
+ * The dependencies of the step behind an entry, by chains_await().
+ * @param step  out; 0: there is no such step
+ * @return their number
+ */
+uint32_t monitor_rsq_set(const struct monitor *monitor, uint32_t chain, uint32_t entry, uint32_t *step);
 
 /*
  * A dependency of a step on another chain is complete, perhaps long before that step's turn.

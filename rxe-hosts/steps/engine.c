@@ -192,7 +192,6 @@ notified(struct step_engine *engine, const struct datagram *datagram, uint64_t n
 	const struct plan_flow *of = &engine->plan->of[datagram->flow];
 	const struct plan_collective *c;
 	uint32_t steps, step, detections = datagram->arg;
-	size_t at;
 
 	if (of->kind != FLOW_CONTROL || datagram->id == 0) {
 		engine->unexpected++;
@@ -205,9 +204,8 @@ notified(struct step_engine *engine, const struct datagram *datagram, uint64_t n
 		engine->unexpected++;
 		return;
 	}
-	at = plan_at(c, of->rank, step);
-	for (uint32_t i = c->chains->first_waiter[at]; i < c->chains->first_waiter[at + 1]; i++) {
-		struct coll_dep waiter = c->chains->waiters[i];
+	for (uint32_t i = 0; i < chains_waiters(c->chains, of->rank, step); i++) {
+		struct coll_dep waiter = chains_waiter(c->chains, of->rank, step, i);
 		uint32_t serial = (datagram->id - 1) / steps * steps + waiter.step;
 
 		if (waiter.rank != of->peer)

@@ -121,10 +121,10 @@ static void
 let_go(struct step_engine *engine, struct step_rank *rank, struct coll_dep on, bool next, uint64_t now_ps)
 {
 	const struct chains *chains = rank->monitor.chains;
-	size_t at = coll_step_index(chains->schedule, on.rank, on.step);
+	uint32_t waiters = chains_waiters(chains, on.rank, on.step);
 
-	for (uint32_t i = chains->first_waiter[at]; i < chains->first_waiter[at + 1]; i++) {
-		struct coll_dep waiter = chains->waiters[i];
+	for (uint32_t i = 0; i < waiters; i++) {
+		struct coll_dep waiter = chains_waiter(chains, on.rank, on.step, i);
 
 		if (waiter.rank != rank->rank)
 			continue;

@@ -52,22 +52,28 @@ teardown(void **state)
 	return 0;
 }
 
+static struct coll_dep listed[16];
+
 static uint32_t
 awaits(uint32_t rank, uint32_t step, const struct coll_dep **first)
 {
-	size_t at = coll_step_index(schedule, rank, step);
+	uint32_t count = chains_awaits(chains, rank, step);
 
-	*first = &chains->awaits[chains->first_await[at]];
-	return chains->first_await[at + 1] - chains->first_await[at];
+	for (uint32_t i = 0; i < count; i++)
+		listed[i] = chains_await(chains, rank, step, i);
+	*first = listed;
+	return count;
 }
 
 static uint32_t
 waiters(uint32_t rank, uint32_t step, const struct coll_dep **first)
 {
-	size_t at = coll_step_index(schedule, rank, step);
+	uint32_t count = chains_waiters(chains, rank, step);
 
-	*first = &chains->waiters[chains->first_waiter[at]];
-	return chains->first_waiter[at + 1] - chains->first_waiter[at];
+	for (uint32_t i = 0; i < count; i++)
+		listed[i] = chains_waiter(chains, rank, step, i);
+	*first = listed;
+	return count;
 }
 
 /* One chain, each step of which waits for one arrival (Fig. 4). */

@@ -51,18 +51,21 @@ arrived(uint32_t step, bool next, uint64_t now_ps)
 static void
 queues_name_targets_and_sources(void **state)
 {
-	const struct coll_dep *set;
+	struct coll_dep set;
+	uint32_t step;
 
 	for (uint32_t entry = 1; entry <= 3; entry++)
 		assert_int_equal(monitor_ssq_target(&monitor, 0, entry), 2);
-	assert_int_equal(monitor_rsq_set(&monitor, 0, 0, &set), 0); /* step 1 waits for nobody */
-	assert_int_equal(monitor_rsq_set(&monitor, 0, 1, &set), 1);
-	assert_int_equal(set->rank, 0);
-	assert_int_equal(set->step, 1);
-	assert_int_equal(monitor_rsq_set(&monitor, 0, 2, &set), 1);
-	assert_int_equal(set->rank, 0);
-	assert_int_equal(set->step, 2);
-	assert_int_equal(monitor_rsq_set(&monitor, 0, 3, &set), 0); /* no step 4 */
+	assert_int_equal(monitor_rsq_set(&monitor, 0, 0, &step), 0); /* step 1 waits for nobody */
+	assert_int_equal(monitor_rsq_set(&monitor, 0, 1, &step), 1);
+	set = chains_await(monitor.chains, monitor.rank, step, 0);
+	assert_int_equal(set.rank, 0);
+	assert_int_equal(set.step, 1);
+	assert_int_equal(monitor_rsq_set(&monitor, 0, 2, &step), 1);
+	set = chains_await(monitor.chains, monitor.rank, step, 0);
+	assert_int_equal(set.rank, 0);
+	assert_int_equal(set.step, 2);
+	assert_int_equal(monitor_rsq_set(&monitor, 0, 3, &step), 0); /* no step 4 */
 }
 
 /* Table I: equal indices wait, a larger receive index does not. */
@@ -155,7 +158,7 @@ a_set_is_complete_with_its_last(void **state)
 	struct coll_dep aside = coll_builder_send(builder, 1, 2, 1, &word);
 	struct coll_dep two = coll_builder_send(builder, 1, 2, 0, &word);
 	struct err err = { .text = "" };
-	const struct coll_dep *set;
+	uint32_t step;
 
 	coll_builder_depend(builder, one, from0);
 	coll_builder_depend(builder, one, from2);
@@ -170,9 +173,9 @@ a_set_is_complete_with_its_last(void **state)
 
 	/* Step 3 follows the later of its own: chains are 1, and 2 3. */
 	assert_int_equal(chains_count(chains, 1), 2);
-	assert_int_equal(monitor_rsq_set(&monitor, 0, 0, &set), 2);
-	assert_int_equal(monitor_rsq_set(&monitor, 1, 0, &set), 0);
-	assert_int_equal(monitor_rsq_set(&monitor, 1, 1, &set), 2);
+	assert_int_equal(monitor_rsq_set(&monitor, 0, 0, &step), 2);
+	assert_int_equal(monitor_rsq_set(&monitor, 1, 0, &step), 0);
+	assert_int_equal(monitor_rsq_set(&monitor, 1, 1, &step), 2);
 	assert_int_equal(monitor_state(&monitor, 0), MONITOR_WAITING);
 	assert_int_equal(monitor_state(&monitor, 1), MONITOR_NON_WAITING);
 	monitor_dependency_done(&monitor, 1, from2, false, 100);
