@@ -5,8 +5,8 @@
  * or it is the one that forwarded nothing for a while of its received packets, by counts of the flow's packets. Its
  * root is the port where they enter. A NIC that hangs, or its host, swallows what it is to send and what arrives: its root
  * is its port. Between a NIC and the switch next to it counts of other flows' frames may leave both possible. Of ACKs no
- * switch counts a flow's: where they were lost and no link on their path lost a frame, it was the switch, if it is the only
- * one.
+ * switch counts a flow's: where they were lost and no link on their path lost a frame, it was a switch there. One that is
+ * the only one is named, else the flow.
  */
 #include "common/array.h"
 #include "diag/vedrfolnir/cause/drops.h"
@@ -20,7 +20,8 @@ enum {
 	CLAUSE_FIRST,
 	CLAUSE_NIC_SENDS,
 	CLAUSE_NIC_RECEIVES,
-	CLAUSE_ACKS
+	CLAUSE_ACKS,
+	CLAUSE_ACKS_SOMEWHERE
 };
 static const char *const clauses[] = {
 	DROPS_CLAUSE("packets swallowed"),
@@ -38,6 +39,9 @@ static const char *const clauses[] = {
 				 "that NIC or its host neither handed them on nor counted them; {again}"),
 	[CLAUSE_ACKS] = ("{step}: all that it sent again had arrived before, in order, so ACKs were lost; no link on their "
 			 "path lost a frame, and {node} is the only switch there; {again}"),
+	[CLAUSE_ACKS_SOMEWHERE] =
+		("{step}: all that it sent again had arrived before, in order, so ACKs were lost; no link on "
+		 "their path lost a frame: one of {count} switches there discarded them; {again}"),
 };
 
 /*
@@ -85,28 +89,62 @@ add_counted(struct cause_set *set, uint32_t step, const struct passage *passage)
 }
 
 uint32_t
-blackhole_of_acks(const struct cause_input *in, uint32_t step)
+blackhole_of_acks(const struct cause_input *in, uint32_t step, uint32_t *into)
 {
 	const struct evidence *ev = in->ev;
 	const struct ev_flow *flow = &ev->flows[in->steps[step].flow];
-	uint32_t into = EV_NONE;
+	uint32_t switches = 0;
 
 	for (uint32_t h = 0; h < flow->nback; h++) {
 		uint32_t port = ev->hops[flow->first_hop + flow->nhops + h], end = ev->ports[port].peer;
 		struct passage_link link;
 
 		if (end == EV_NONE)
-			return EV_NONE;
+			return 0;
 		link = passage_of_link(in, step, end, in->steps[step].end_ps);
 		if (!link.known || link.lost_frames != 0)
-			return EV_NONE;
+			return 0;
 		if (ev->nodes[ev->ports[end].node].host)
 			continue;
-		if (into != EV_NONE)
-			return EV_NONE;
-		into = end;
+		*into = end;
+		switches++;
 	}
-	return into;
+	return switches;
+}
+
+/* One of several switches discarded the step's ACKs: of no place, with all ports that they leave by. */
+static void
+add_on_path(struct cause_set *set, uint32_t step, uint32_t switches)
+{
+	const struct evidence *ev = set->in->ev;
+	const struct run_step *s = &set->in->steps[step];
+	const struct ev_flow *of = &ev->flows[s->flow];
+	double excess_ps = cause_excess_ps(set->in, step);
+	struct cause_finding *finding;
+	char flow[96];
+
+	finding = cause_add(set, EV_NONE, evidence_flow_name(ev, s->flow, flow), s->flow, step);
+	if (finding == NULL)
+		return;
+	for (uint32_t h = 0; h < of->nback; h++)
+		cause_port(set, finding, ev->hops[of->first_hop + of->nhops + h]);
+	cause_time(finding, s->start_ps, s->end_ps);
+	cause_explains(finding, EV_NONE, excess_ps);
+	if (cause_score(finding, cause_lost_frames(set->in, step, excess_ps)))
+		finding->out.evidence = (struct finding_evidence){
+			.clauses = { CLAUSE_ACKS_SOMEWHERE }, .nclauses = 1, .step = step, .count = switches
+		};
+}
+
+static void
+add_of_acks(struct cause_set *set, uint32_t step)
+{
+	uint32_t into, switches = blackhole_of_acks(set->in, step, &into);
+
+	if (switches == 1)
+		add_hole(set, step, into, CLAUSE_ACKS, 1);
+	else if (switches != 0)
+		add_on_path(set, step, switches);
 }
 
 static void
@@ -114,7 +152,6 @@ look(struct cause_set *set, uint32_t step)
 {
 	const struct evidence *ev = set->in->ev;
 	struct drops_silence silence;
-	uint32_t acks;
 	struct passage passage;
 
 	drops_add(set, step, REC_DROP_BLACKHOLE, CLAUSE_SWALLOWED);
@@ -135,8 +172,8 @@ look(struct cause_set *set, uint32_t step)
 	else if (silence.port != EV_NONE && silence.swallows)
 		add_hole(set, step, ev->ports[silence.port].peer,
 			 ev->nodes[ev->ports[silence.port].node].host ? CLAUSE_SILENT_HOST : CLAUSE_SILENT, silence.polls);
-	else if (packet_loss_of_acks(set, step, &passage) && (acks = blackhole_of_acks(set->in, step)) != EV_NONE)
-		add_hole(set, step, acks, CLAUSE_ACKS, 1);
+	else if (packet_loss_of_acks(set, step, &passage))
+		add_of_acks(set, step);
 }
 
 /* Does a finding about a switch show it better than another does? Behind a host's port that may be at fault, not it. */

@@ -149,8 +149,9 @@ uint32_t blackhole_same(const struct cause_set *all, uint32_t finding);
 bool packet_loss_of_acks(const struct cause_set *set, uint32_t step, const struct passage *passage);
 
 /*
- * The switch that discarded a step's ACKs, where they were lost: the only one on their path, none of whose links lost a
+ * The switches on the path of a step's ACKs, one of which discarded them, where they were lost: none of its links lost a
  * frame.
- * @return the port by which they enter it, a global id; EV_NONE: not one switch alone can have
+ * @param into  set to the port by which they enter the last one, a global id
+ * @return their number; 0: a link may have lost them
  */
-uint32_t blackhole_of_acks(const struct cause_input *in, uint32_t step);
+uint32_t blackhole_of_acks(const struct cause_input *in, uint32_t step, uint32_t *into);

@@ -804,14 +804,14 @@ is_on_path(const struct evidence *ev, const struct finding *hole, uint32_t flow)
 	return false;
 }
 
-/* The hole that explains a loss without a drop counter. @return NULL: there is none */
+/* The hole that explains a loss without a drop counter, or one of no place. @return NULL: there is none */
 static struct cause_finding *
 find_hole(struct cause_set *all, const struct finding *loss)
 {
-	for (uint32_t i = 0; i < all->count && merge_is(loss, FINDING_OF_LOSS) && loss->root_port == EV_NONE; i++) {
+	for (uint32_t i = 0; i < all->count && is_loss(loss) && loss->root_port == EV_NONE; i++) {
 		const struct finding *hole = &all->findings[i].out;
 
-		if (merge_is(hole, FINDING_OF_HOLE) && hole->collective == loss->collective &&
+		if (merge_is(hole, FINDING_OF_HOLE) && hole->root_port != EV_NONE && hole->collective == loss->collective &&
 		    hole->start_ps <= loss->end_ps && loss->start_ps <= hole->end_ps &&
 		    is_on_path(all->in->ev, hole, loss->victims[0]))
 			return &all->findings[i];
@@ -909,9 +909,9 @@ find_stopped(struct cause_set *all, const struct finding *effect)
 	for (uint32_t i = 0; i < all->count && port != EV_NONE; i++) {
 		const struct finding *nic = &all->findings[i].out;
 
-		if (nic != effect && merge_is(nic, FINDING_OF_NODE) && is_nic(all->in, nic->root_port) &&
-		    nic->collective == effect->collective && nic->start_ps <= effect->end_ps &&
-		    effect->start_ps <= nic->end_ps &&
+		if (nic != effect && merge_is(nic, FINDING_OF_NODE) && nic->root_port != EV_NONE &&
+		    is_nic(all->in, nic->root_port) && nic->collective == effect->collective &&
+		    nic->start_ps <= effect->end_ps && effect->start_ps <= nic->end_ps &&
 		    (nic->root_port == peer || (nic->root_port == port && merge_is(effect, FINDING_OF_SENDER))))
 			return &all->findings[i];
 	}

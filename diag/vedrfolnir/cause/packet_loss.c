@@ -277,10 +277,11 @@ add_somewhere(struct cause_set *set, uint32_t step)
 	const struct passage passage = passage_find(set->in, step);
 	bool sprayed = evidence_is_sprayed(set->in->ev, s->flow);
 	bool shown = passage.lost != 0 || (!sprayed && (passage.out_of_sequence != 0 || s->naks != 0));
+	uint32_t into;
 
 	if (!shown && packet_loss_of_acks(set, step, &passage)) {
 		/* else a switch discarded them, which is not a loss by chance */
-		if (blackhole_of_acks(set->in, step) == EV_NONE)
+		if (blackhole_of_acks(set->in, step, &into) == 0)
 			add_path(set, step, max_u64(1, passage_stood_still_ps(set->in, step, 0) / run_waited_ps(s)));
 	} else if (!shown && (s->waited_ns != 0 || passage.duplicates != 0))
 		set->in->unjudged->resends++;

@@ -151,11 +151,11 @@ def hole_on_the_path_of_acks():
 
 
 def acks_that_are_lost():
-    """A hole for ACKs that is gone when polling packets come: no place is known, but data arrived twice, and no ACK was late."""
+    """A hole for ACKs that is gone when polling packets come: data arrived twice, no ACK was late, and no link lost a frame."""
     run = rocelab(pods(fault("blackhole", switch="10", dst="15", start="100us", duration="300us")))
     found = run.findings()
-    check([(f["type"], f["root"]) for f in found] == [("packet-loss", "15->16/10000>4791")] and "ACKs were lost" in found[0]["evidence"],
-          "ACKs that died: a loss of the flow", found)
+    check([(f["type"], f["root"]) for f in found] == [("blackhole", "15->16/10000>4791")] and "of 5 switches" in found[0]["evidence"],
+          "ACKs that died: a switch of their path discarded them", found)
     check("7:3" in found[0]["ports"] and "4:3" not in found[0]["ports"], "on their path", found)
     check(found[0]["confidence"] < 0.9, "as sure as one timer", found)
 
