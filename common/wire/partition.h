@@ -9,6 +9,7 @@
  *   READY     to the first partition: it could begin
  *   START     of the first partition: when time 0 of the run is
  *   FRAME     a frame on a boundary cable, with the time of its arrival
+ *   LANE      frames of one cable that are a descriptor each and no more, in order of time
  *   PAUSE     the same of an 802.1Qbb frame, which concerns one MAC alone
  *   PROMISE   with kernel hosts: no later FRAME or PAUSE has left its sender before a time
  *   WINDOW    with embedded hosts, which open the same windows everywhere: the end of one; the frames of it, and what it
@@ -29,7 +30,7 @@
 #include "common/wire/layout.h"
 
 #define PARTITION_MAGIC 0x54504352U /* "RCPT" */
-#define PARTITION_VERSION 6
+#define PARTITION_VERSION 7
 #define PARTITION_MAX_BODY (256 * 1024)
 #define PARTITION_TEXT 256
 #define PARTITION_TOKEN 64 /* characters of a token, at most */
@@ -62,7 +63,8 @@
 	ROW(PARTITION_ALIVE, 22, "ALIVE", 0, 0)                                                                            \
 	ROW(PARTITION_SHARED, 23, "SHARED", 24, PARTITION_MAX_BODY)                                                        \
 	ROW(PARTITION_SHARED_END, 24, "SHARED_END", 0, 0)                                                                  \
-	ROW(PARTITION_MADE, 25, "MADE", 8, PARTITION_MAX_BODY)
+	ROW(PARTITION_MADE, 25, "MADE", 8, PARTITION_MAX_BODY)                                                             \
+	ROW(PARTITION_LANE, 26, "LANE", 40, PARTITION_MAX_BODY)
 
 #define PARTITION_MESSAGE_VALUE(id, number, name, least, most) id = (number),
 enum partition_type { PARTITION_MESSAGES(PARTITION_MESSAGE_VALUE) PARTITION_TYPES };
@@ -150,6 +152,28 @@ WIRE_AT(partition_frame, 28, opcode)
 WIRE_AT(partition_frame, 34, has_contents)
 WIRE_AT(partition_frame, 35, has_bytes)
 WIRE_SIZE(partition_frame, 40)
+
+/* LANE: this, and one descriptor or more. */
+struct partition_lane {
+	uint32_t port; /* as of a FRAME */
+	uint32_t reserved;
+};
+
+WIRE_SIZE(partition_lane, 8)
+
+/* The fields of a FRAME without further bytes. */
+struct partition_packet {
+	uint64_t time_ps;
+	uint32_t flow, psn, arg;
+	uint16_t wire_bytes, payload_bytes;
+	uint8_t opcode, syndrome, type, prio;
+	uint8_t flags, ttl;
+	uint8_t reserved[2];
+};
+
+WIRE_AT(partition_packet, 20, wire_bytes)
+WIRE_AT(partition_packet, 24, opcode)
+WIRE_SIZE(partition_packet, 32)
 
 /* Telemetry of its path, struct int_header. */
 struct partition_int {

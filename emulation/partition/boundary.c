@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <metis.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,6 +126,7 @@ boundary_init(struct boundary *boundary, const struct scenario *scenario, const 
 	*boundary = (struct boundary){
 		.scenario = scenario,
 		.partition_of = partition_of,
+		.bare = scenario->nexternal == 0 && !scenario->roce.real_payload,
 		.crossings = calloc(topo->nports + 1u, sizeof(*boundary->crossings)),
 		.crossing_of = calloc(topo->nports + 1u, sizeof(*boundary->crossing_of)),
 		.leaving = calloc(topo->nports + 1u, sizeof(*boundary->leaving)),
@@ -443,6 +443,49 @@ put_frame(struct boundary *boundary, uint32_t port, const struct pkt *p, const s
 		channel_put(boundary->channels[to], PARTITION_FRAME, &frame, sizeof(frame), more, size + (size_t)contents);
 }
 
+#define LANE_PACKETS ((PARTITION_MAX_BODY - sizeof(struct partition_lane)) / sizeof(struct partition_packet))
+
+/* @return whether a packet's descriptor is all that crosses of it */
+static bool
+is_bare(const struct boundary *boundary, const struct pkt *p)
+{
+	return boundary->bare && !(p->flags & PKT_INT) && p->type != PKT_UD;
+}
+
+static void
+put_bare(struct boundary *boundary, uint32_t port, const struct pkt *packets, uint32_t count)
+{
+	uint32_t to = boundary->partition_of[boundary->scenario->topo->ports[port].peer];
+	const struct partition_lane head = { .port = port };
+	uint8_t *at = channel_place(boundary->channels[to], PARTITION_LANE,
+				    sizeof(head) + count * sizeof(struct partition_packet));
+
+	boundary->crossed.out_packets += count;
+	if (at != NULL)
+		memcpy(at, &head, sizeof(head));
+	for (uint32_t i = 0; i < count; i++) {
+		const struct pkt *p = &packets[i];
+		const struct partition_packet packet = {
+			.time_ps = p->time_ps,
+			.flow = p->flow,
+			.psn = p->id,
+			.arg = p->arg,
+			.wire_bytes = p->wire_bytes,
+			.payload_bytes = p->payload_bytes,
+			.opcode = p->opcode,
+			.syndrome = p->syndrome,
+			.type = p->type,
+			.prio = p->prio,
+			.flags = p->flags,
+			.ttl = p->ttl,
+		};
+
+		boundary->crossed.out_bytes += p->wire_bytes;
+		if (at != NULL)
+			memcpy(at + sizeof(head) + i * sizeof(packet), &packet, sizeof(packet));
+	}
+}
+
 /* What a port put on its cable in a window leaves. */
 static void
 put_lane(struct boundary *boundary, uint32_t port, uint32_t parity)
@@ -453,8 +496,14 @@ put_lane(struct boundary *boundary, uint32_t port, uint32_t parity)
 
 	for (uint32_t n = 0; n < link->npauses[parity]; n++)
 		put_pause(boundary, port, pauses[n].time_ps, pauses[n].prio_mask, pauses[n].xoff);
-	for (uint32_t n = 0; n < lane->npkts; n++)
-		put_frame(boundary, port, &lane->pkts[n], link->inband ? &link->lane_ints[parity][n] : NULL);
+	for (uint32_t n = 0, bare; n < lane->npkts; n += bare != 0 ? bare : 1) {
+		for (bare = 0; n + bare < lane->npkts && bare < LANE_PACKETS && is_bare(boundary, &lane->pkts[n + bare]);)
+			bare++;
+		if (bare != 0)
+			put_bare(boundary, port, &lane->pkts[n], bare);
+		else
+			put_frame(boundary, port, &lane->pkts[n], link->inband ? &link->lane_ints[parity][n] : NULL);
+	}
 	link_empty_lane(link, parity);
 }
 
@@ -592,9 +641,12 @@ crossing_of(struct boundary *boundary, uint32_t from, uint64_t leaves_ps, bool p
 	return NULL;
 }
 
-/* The checks of a descriptor that the rest of the program relies on. @return NULL, or the field that is wrong */
+/*
+ * The checks of a descriptor that the rest of the program relies on.
+ * @param has_bytes  of a kernel host. @return NULL, or the field that is wrong
+ */
 static const char *
-invalid_field(const struct boundary *boundary, const struct partition_frame *f)
+invalid_field(const struct boundary *boundary, const struct partition_packet *f, bool has_bytes)
 {
 	const struct scenario *sc = boundary->scenario;
 
@@ -602,7 +654,7 @@ invalid_field(const struct boundary *boundary, const struct partition_frame *f)
 		return "type";
 	if ((f->type == PKT_UD || f->type == PKT_EXPIRED) && !sc->pingmesh.enabled)
 		return "type";
-	if ((f->flags & PKT_BYTES) || ((f->flags & PKT_INT) && (sc->roce.cc.rates == NULL || f->has_bytes)))
+	if ((f->flags & PKT_BYTES) || ((f->flags & PKT_INT) && (sc->roce.cc.rates == NULL || has_bytes)))
 		return "flags";
 	if (f->prio >= SWITCH_CLASSES)
 		return "prio";
@@ -615,6 +667,52 @@ invalid_field(const struct boundary *boundary, const struct partition_frame *f)
 	     !topo_is_switch_port(sc->topo, f->arg >> EXPIRED_NODE_SHIFT, f->arg & EXPIRED_PORT_MASK)))
 		return "arg";
 	return f->ttl == 0 || f->ttl > PKT_TTL_INIT ? "ttl" : NULL;
+}
+
+/* The same of a packet of a planned flow. */
+static const char *
+flow_flaw(const struct boundary *boundary, const struct partition_packet *packet)
+{
+	return packet->flow < boundary->scenario->plan->flows.count ? invalid_field(boundary, packet, false) : "flow";
+}
+
+static struct partition_packet
+packet_of(const struct partition_frame *f)
+{
+	return (struct partition_packet){
+		.time_ps = f->time_ps,
+		.flow = f->flow,
+		.psn = f->psn,
+		.arg = f->arg,
+		.wire_bytes = f->wire_bytes,
+		.payload_bytes = f->payload_bytes,
+		.opcode = f->opcode,
+		.syndrome = f->syndrome,
+		.type = f->type,
+		.prio = f->prio,
+		.flags = f->flags,
+		.ttl = f->ttl,
+	};
+}
+
+/* The descriptor here. */
+static struct pkt
+pkt_of(const struct partition_packet *packet)
+{
+	return (struct pkt){
+		.time_ps = packet->time_ps,
+		.flow = packet->flow,
+		.id = packet->psn,
+		.arg = packet->arg,
+		.wire_bytes = packet->wire_bytes,
+		.payload_bytes = packet->payload_bytes,
+		.opcode = packet->opcode,
+		.syndrome = packet->syndrome,
+		.type = packet->type,
+		.prio = packet->prio,
+		.flags = packet->flags & (uint8_t)~PKT_BYTES,
+		.ttl = packet->ttl,
+	};
 }
 
 /* @return bytes of the header of telemetry; negative errno with err set */
@@ -654,15 +752,15 @@ take_contents(struct boundary *boundary, struct pkt *p, const uint8_t *more, siz
 	return 0;
 }
 
+/* Makes room for frames that have arrived. @return 0; -EPROTO with err set: more than their cable holds */
 static int
-keep_frame(struct boundary *boundary, struct boundary_crossing *crossing, const struct boundary_frame *frame,
-	   struct err *err)
+make_room(struct boundary *boundary, struct boundary_crossing *crossing, size_t count, struct err *err)
 {
 	const struct fabric *fabric = boundary->emulation->fabric;
 	const struct link *link = &fabric->links[crossing->port];
 	size_t most = link->lane_cap * (2 * link->delay_ps / fabric->window_ps + 4);
 
-	if (crossing->frames_used - crossing->frames_head >= most)
+	if (crossing->frames_used - crossing->frames_head + count > most)
 		return err_set(err, -EPROTO, "FRAME: %zu are in flight on one cable, which holds fewer", most);
 	if (crossing->frames_head > crossing->frames_used / 2) {
 		memmove(crossing->frames, crossing->frames + crossing->frames_head,
@@ -670,8 +768,19 @@ keep_frame(struct boundary *boundary, struct boundary_crossing *crossing, const 
 		crossing->frames_used -= crossing->frames_head;
 		crossing->frames_head = 0;
 	}
-	crossing->frames = grow(crossing->frames, &crossing->frames_cap, crossing->frames_used + 1,
+	crossing->frames = grow(crossing->frames, &crossing->frames_cap, crossing->frames_used + count,
 				sizeof(*crossing->frames), "frames of other partitions");
+	return 0;
+}
+
+static int
+keep_frame(struct boundary *boundary, struct boundary_crossing *crossing, const struct boundary_frame *frame,
+	   struct err *err)
+{
+	int ret = make_room(boundary, crossing, 1, err);
+
+	if (ret < 0)
+		return ret;
 	crossing->frames[crossing->frames_used++] = *frame;
 	crossing->last_ps = frame->p.time_ps;
 	return 0;
@@ -686,7 +795,8 @@ adopt(struct boundary *boundary, struct pkt *p, const struct partition_frame *f,
 	const struct host_driver *kernel_driver = &boundary->emulation->drivers.rows[1];
 	struct err why = { 0 };
 	bool control = f->type == PKT_POLL || f->type == PKT_NOTIFY || f->type == PKT_EXPIRED;
-	const char *flaw = control ? invalid_field(boundary, f) : NULL;
+	const struct partition_packet packet = packet_of(f);
+	const char *flaw = control ? invalid_field(boundary, &packet, true) : NULL;
 	int ret;
 
 	if (flaw != NULL)
@@ -714,7 +824,8 @@ static int
 take_over(struct boundary *boundary, struct boundary_frame *frame, const struct partition_frame *f, const uint8_t *more,
 	  size_t size, struct err *err)
 {
-	const char *flaw = f->flow < boundary->scenario->plan->flows.count ? invalid_field(boundary, f) : "flow";
+	const struct partition_packet packet = packet_of(f);
+	const char *flaw = flow_flaw(boundary, &packet);
 	int of;
 
 	if (flaw != NULL)
@@ -738,6 +849,7 @@ boundary_on_frame(struct boundary *boundary, uint32_t from, uint64_t leaves_ps, 
 	const uint8_t *more = message->body + sizeof(struct partition_frame);
 	size_t size = message->size - sizeof(struct partition_frame);
 	struct partition_frame f;
+	struct partition_packet packet;
 	struct boundary_frame frame = { 0 };
 	struct boundary_crossing *crossing;
 	int ret;
@@ -746,20 +858,8 @@ boundary_on_frame(struct boundary *boundary, uint32_t from, uint64_t leaves_ps, 
 	crossing = crossing_of(boundary, from, leaves_ps, false, f.port, f.time_ps, err);
 	if (crossing == NULL)
 		return -EPROTO;
-	frame.p = (struct pkt){
-		.time_ps = f.time_ps,
-		.flow = f.flow,
-		.id = f.psn,
-		.arg = f.arg,
-		.wire_bytes = f.wire_bytes,
-		.payload_bytes = f.payload_bytes,
-		.opcode = f.opcode,
-		.syndrome = f.syndrome,
-		.type = f.type,
-		.prio = f.prio,
-		.flags = f.flags & (uint8_t)~PKT_BYTES,
-		.ttl = f.ttl,
-	};
+	packet = packet_of(&f);
+	frame.p = pkt_of(&packet);
 	ret = f.has_bytes ? adopt(boundary, &frame.p, &f, more, size, err)
 			  : take_over(boundary, &frame, &f, more, size, err);
 	if (ret == 0)
@@ -767,6 +867,52 @@ boundary_on_frame(struct boundary *boundary, uint32_t from, uint64_t leaves_ps, 
 	if (ret < 0)
 		body_release(boundary->emulation->fabric->config.bodies, &frame.p);
 	return ret < 0 ? ret : 0;
+}
+
+/* A bare packet behind those that its cable holds, which has room. @return 0; -EPROTO with err set */
+static int
+keep_bare(const struct boundary *boundary, struct boundary_crossing *crossing, const struct partition_packet *packet,
+	  struct err *err)
+{
+	const char *flaw = flow_flaw(boundary, packet);
+	struct pkt *p = &crossing->frames[crossing->frames_used].p;
+
+	if (packet->time_ps < crossing->last_ps || packet->time_ps >= LATEST_PS)
+		return err_set(err, -EPROTO, "LANE: time_ps = %" PRIu64 "; right would be %" PRIu64 " at least",
+			       packet->time_ps, crossing->last_ps);
+	if (flaw != NULL)
+		return err_set(err, -EPROTO, "LANE: %s cannot be", flaw);
+	*p = pkt_of(packet);
+	if (!is_bare(boundary, p))
+		return err_set(err, -EPROTO, "LANE: a packet of type %u has more than its descriptor", packet->type);
+	crossing->frames_used++;
+	crossing->last_ps = packet->time_ps;
+	return 0;
+}
+
+int
+boundary_on_lane(struct boundary *boundary, uint32_t from, uint64_t leaves_ps, const struct channel_message *message,
+		 struct err *err)
+{
+	size_t size = message->size - sizeof(struct partition_lane), count = size / sizeof(struct partition_packet);
+	struct boundary_crossing *crossing;
+	struct partition_packet packet;
+	struct partition_lane head;
+	int ret;
+
+	memcpy(&head, message->body, sizeof(head));
+	memcpy(&packet, message->body + sizeof(head), sizeof(packet));
+	if (size % sizeof(packet) != 0)
+		return err_set(err, -EPROTO, "LANE of %u B", message->size);
+	crossing = crossing_of(boundary, from, leaves_ps, false, head.port, packet.time_ps, err);
+	if (crossing == NULL)
+		return -EPROTO;
+	ret = make_room(boundary, crossing, count, err);
+	for (size_t i = 0; i < count && ret == 0; i++) {
+		memcpy(&packet, message->body + sizeof(head) + i * sizeof(packet), sizeof(packet));
+		ret = keep_bare(boundary, crossing, &packet, err);
+	}
+	return ret;
 }
 
 int
@@ -794,205 +940,4 @@ boundary_on_pause(struct boundary *boundary, uint32_t from, uint64_t leaves_ps, 
 		(struct pause_frame){ .time_ps = pause.time_ps, .prio_mask = pause.prio_mask, .xoff = pause.xoff != 0 };
 	crossing->last_pause_ps = pause.time_ps;
 	return 0;
-}
-
-#define UNSET UINT32_MAX
-/* METIS draws: everybody from here. */
-#define DIVISION_SEED 17
-
-/* The switch that a node goes with: itself, or that of a host's first port. */
-static uint32_t
-group_of(const struct topo *topo, uint32_t node)
-{
-	return topo->nodes[node].kind == TOPO_HOST ? topo_port_of(topo, node, 0)->peer : node;
-}
-
-/* Names are known, and each stands once: the scenario was checked. */
-static void
-assign_named(const struct scenario *sc, uint32_t *partition)
-{
-	for (size_t g = 0; g < sc->npartitions; g++)
-		for (size_t i = 0; i < sc->partitions[g].names.count; i++)
-			partition[topo_find(sc->topo, sc->partitions[g].names.items[i])] = (uint32_t)g;
-}
-
-/* The graph of switches in METIS's format: neighbours of vertex v are adjncy[xadj[v] .. xadj[v + 1]). */
-struct graph {
-	idx_t *xadj, *adjncy, *crossing, *weight, *partition; /* crossing: what passes to a neighbour, and back */
-	uint32_t *vertex;                                     /* [nnodes] of a switch */
-	uint64_t *packets;                                    /* [nports] predicted to leave each port */
-	uint64_t unit;                                        /* of weights */
-	idx_t count, edges;
-};
-
-/* METIS adds up weights in 32 bits. */
-#define MOST_WEIGHT (1u << 28)
-
-static void
-graph_fini(struct graph *g)
-{
-	free(g->xadj);
-	free(g->adjncy);
-	free(g->crossing);
-	free(g->packets);
-	free(g->weight);
-	free(g->partition);
-	free(g->vertex);
-}
-
-/* A cable to a neighbour: one more to the same, or the first. */
-static void
-graph_add(struct graph *g, idx_t from, idx_t neighbour, uint64_t packets)
-{
-	idx_t at = from;
-
-	while (at < g->edges && g->adjncy[at] != neighbour)
-		at++;
-	g->adjncy[at] = neighbour;
-	g->crossing[at] += 1 + (idx_t)(packets / g->unit);
-	g->edges += at == g->edges;
-}
-
-/* A node's work is the packets that arrive there, and those that a host makes; and a look at each port. */
-static idx_t
-work_of(const struct graph *g, const struct topo *topo, uint32_t node)
-{
-	uint64_t packets = 0;
-
-	for (uint16_t p = 0; p < topo->nodes[node].nports; p++) {
-		const struct topo_port *port = topo_port_of(topo, node, p);
-
-		packets += g->packets[port->peer_port];
-		if (topo->nodes[node].kind == TOPO_HOST)
-			packets += g->packets[topo->nodes[node].first_port + p];
-	}
-	return topo->nodes[node].nports + (idx_t)(packets / g->unit);
-}
-
-static int
-predict(struct graph *g, const struct scenario *sc)
-{
-	const struct expect_frames frames = { .payload_bytes = sc->roce.mtu_bytes, .frames_per_ack = sc->roce.ack_every };
-	uint64_t all = 0;
-	int ret = plan_predict_packets(sc->plan, &sc->routing, &frames, g->packets);
-
-	for (uint32_t i = 0; i < sc->topo->nports; i++)
-		all += g->packets[i];
-	g->unit = 1 + 2 * all / MOST_WEIGHT;
-	return ret;
-}
-
-static int
-graph_init(struct graph *g, const struct scenario *sc)
-{
-	const struct topo *topo = sc->topo;
-
-	*g = (struct graph){
-		.xadj = calloc(topo->nswitches + 1u, sizeof(idx_t)),
-		.adjncy = calloc(topo->nports + 1u, sizeof(idx_t)),
-		.crossing = calloc(topo->nports + 1u, sizeof(idx_t)),
-		.packets = calloc(topo->nports + 1u, sizeof(uint64_t)),
-		.weight = calloc(topo->nswitches + 1u, sizeof(idx_t)),
-		.partition = calloc(topo->nswitches + 1u, sizeof(idx_t)),
-		.vertex = calloc(topo->nnodes + 1u, sizeof(uint32_t)),
-	};
-	if (g->xadj == NULL || g->adjncy == NULL || g->crossing == NULL || g->packets == NULL || g->weight == NULL ||
-	    g->partition == NULL || g->vertex == NULL)
-		return -ENOMEM;
-	if (predict(g, sc) < 0)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < topo->nnodes; i++)
-		if (topo->nodes[i].kind == TOPO_SWITCH)
-			g->vertex[i] = (uint32_t)g->count++;
-	for (uint32_t i = 0; i < topo->nnodes; i++) {
-		uint32_t group = group_of(topo, i);
-		idx_t from = g->edges;
-
-		g->weight[g->vertex[group]] += work_of(g, topo, i);
-		for (uint16_t p = 0; topo->nodes[i].kind == TOPO_SWITCH && p < topo->nodes[i].nports; p++) {
-			const struct topo_port *port = topo_port_of(topo, i, p);
-
-			if (topo->nodes[port->peer].kind == TOPO_SWITCH)
-				graph_add(g, from, (idx_t)g->vertex[port->peer],
-					  g->packets[topo->nodes[i].first_port + p] + g->packets[port->peer_port]);
-		}
-		if (topo->nodes[i].kind == TOPO_SWITCH)
-			g->xadj[g->vertex[i] + 1] = g->edges;
-	}
-	return 0;
-}
-
-static int
-assign_by_metis(const struct scenario *sc, uint32_t partitions, uint32_t *partition, struct err *err)
-{
-	idx_t options[METIS_NOPTIONS], one = 1, count = (idx_t)partitions, boundary = 0;
-	const struct topo *topo = sc->topo;
-	struct graph g;
-	int ret = graph_init(&g, sc);
-
-	METIS_SetDefaultOptions(options);
-	options[METIS_OPTION_SEED] = DIVISION_SEED;
-	if (ret == 0 && METIS_PartGraphRecursive(&g.count, &one, g.xadj, g.adjncy, g.weight, NULL, g.crossing, &count, NULL,
-						 NULL, options, &boundary, g.partition) != METIS_OK)
-		ret = -EINVAL;
-	for (uint32_t i = 0; ret == 0 && i < topo->nnodes; i++)
-		if (topo->nodes[i].kind == TOPO_SWITCH)
-			partition[i] = (uint32_t)g.partition[g.vertex[i]];
-	graph_fini(&g);
-	return ret == 0 ? 0 : err_set(err, ret, "this topology could not be divided into %u partitions", partitions);
-}
-
-int
-division_make(const struct scenario *sc, uint32_t partitions, uint32_t *partition, struct err *err)
-{
-	const struct topo *topo = sc->topo;
-	int ret = 0;
-
-	if (sc->npartitions != 0 && sc->npartitions != partitions)
-		return cfg_fail(&sc->partitions[0].where, NULL, err,
-				"the scenario has %zu partitions, and %u are asked for", sc->npartitions, partitions);
-	if (partitions > topo->nswitches)
-		return err_set(err, -EINVAL, "%s: %u partitions of %u switches: every partition needs a switch",
-			       cfg_file(sc->cfg), partitions, topo->nswitches);
-	for (uint32_t i = 0; i < topo->nnodes; i++)
-		partition[i] = UNSET;
-	if (sc->npartitions != 0)
-		assign_named(sc, partition);
-	else
-		ret = assign_by_metis(sc, partitions, partition, err);
-	for (uint32_t i = 0; ret == 0 && i < topo->nnodes; i++)
-		if (partition[i] == UNSET)
-			partition[i] = partition[group_of(topo, i)];
-	for (uint32_t p = 0; ret == 0 && p < partitions; p++) {
-		bool any = false;
-
-		for (uint32_t i = 0; i < topo->nnodes; i++)
-			any |= partition[i] == p;
-		if (!any)
-			ret = err_set(err, -EINVAL,
-				      "%s: partition %u of %u would have no node: ask for fewer, or name switches in "
-				      "\"partitions\"",
-				      cfg_file(sc->cfg), p, partitions);
-	}
-	return ret;
-}
-
-char *
-division_name(const struct topo *topo, const uint32_t *partition, uint32_t which, char *buf)
-{
-	uint32_t count = 0, shown = 0;
-	int at = snprintf(buf, DIVISION_NAME, "partition %u (", which);
-
-	for (uint32_t i = 0; i < topo->nnodes; i++) {
-		count += partition[i] == which;
-		if (partition[i] != which || shown == 3)
-			continue;
-		at += snprintf(buf + at, DIVISION_NAME - (size_t)at, "%s%s", shown != 0 ? ", " : "", topo->nodes[i].name);
-		shown++;
-	}
-	if (count > shown)
-		snprintf(buf + at, DIVISION_NAME - (size_t)at, " and %u more)", count - shown);
-	else
-		snprintf(buf + at, DIVISION_NAME - (size_t)at, ")");
-	return buf;
 }

@@ -70,6 +70,7 @@ struct segments {
 struct boundary {
 	const struct scenario *scenario;
 	const uint32_t *partition_of; /* [nnodes] */
+	bool bare;                    /* behind descriptors stand no contents or bytes, but of datagrams */
 	struct channel *channels[PARTITION_MAX];
 	struct emulation *emulation; /* of the present fabric */
 	struct segments segments;
@@ -111,11 +112,14 @@ int boundary_entering(struct boundary *boundary, const struct window *window, ui
 uint64_t boundary_next_ps(const struct boundary *boundary);
 
 /*
- * A FRAME or PAUSE arrived. @param leaves_ps  nothing leaves its partition before. @return 0; -EPROTO with err set: it is
- * impossible
+ * A FRAME, LANE or PAUSE arrived.
+ * @param leaves_ps  nothing leaves its partition before
+ * @return 0; -EPROTO with err set: it is impossible
  */
 int boundary_on_frame(struct boundary *boundary, uint32_t from, uint64_t leaves_ps, const struct channel_message *message,
 		      struct err *err);
+int boundary_on_lane(struct boundary *boundary, uint32_t from, uint64_t leaves_ps, const struct channel_message *message,
+		     struct err *err);
 int boundary_on_pause(struct boundary *boundary, uint32_t from, uint64_t leaves_ps, const struct channel_message *message,
 		      struct err *err);
 
@@ -123,22 +127,3 @@ int boundary_on_held(struct boundary *boundary, uint32_t from, const struct chan
 
 /* @return whether the handle is in use; *body until it is released */
 bool segments_read(const struct segments *segments, uint32_t handle, struct body *body);
-
-/*
- * Which partition of a fabric runs which node. Every partition computes it for itself, from the same scenario, with
- * the same result: the partitions compare a digest of it in the handshake.
- */
-
-/*
- * Switches by the scenario's partitions groups, or, where there are none, by METIS: work (a switch's ports, twice those of
- * its hosts) evenly, with few boundary cables. A host is where the switch of its first port is, unless a group names
- * it.
- * @param partitions  2 to PARTITION_MAX
- * @param partition   set, [topo->nnodes]
- * @return 0, or negative errno with err set
- */
-int division_make(const struct scenario *scenario, uint32_t partitions, uint32_t *partition, struct err *err);
-
-/* "partition 1 (b, h2 and 1 more)", for people. @param buf  of DIVISION_NAME bytes. @return buf */
-#define DIVISION_NAME 160
-char *division_name(const struct topo *topo, const uint32_t *partition, uint32_t which, char *buf);

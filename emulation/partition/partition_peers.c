@@ -659,6 +659,12 @@ recv_frame(struct partitions *partitions, uint32_t from, const struct channel_me
 }
 
 static int
+recv_lane(struct partitions *partitions, uint32_t from, const struct channel_message *message, struct err *err)
+{
+	return boundary_on_lane(&partitions->boundary, from, partitions->peers[from].leaves_ps, message, err);
+}
+
+static int
 recv_pause(struct partitions *partitions, uint32_t from, const struct channel_message *message, struct err *err)
 {
 	return boundary_on_pause(&partitions->boundary, from, partitions->peers[from].leaves_ps, message, err);
@@ -684,6 +690,7 @@ recv_alive(struct partitions *partitions, uint32_t from, const struct channel_me
 static int (*const handlers[PARTITION_TYPES])(struct partitions *partitions, uint32_t from,
 					      const struct channel_message *message, struct err *err) = {
 	[PARTITION_FRAME] = recv_frame,
+	[PARTITION_LANE] = recv_lane,
 	[PARTITION_PAUSE] = recv_pause,
 	[PARTITION_PROMISE] = recv_promise,
 	[PARTITION_RECORDS] = partition_recv_records,
@@ -710,7 +717,7 @@ static bool
 is_stale(const struct partitions *partitions, const struct partition_peer *peer, enum partition_type type)
 {
 	return (partitions->ended || peer->bye) &&
-	       (type == PARTITION_FRAME || type == PARTITION_PAUSE || type == PARTITION_PROMISE ||
+	       (type == PARTITION_FRAME || type == PARTITION_LANE || type == PARTITION_PAUSE || type == PARTITION_PROMISE ||
 		type == PARTITION_WINDOW || type == PARTITION_HELD || type == PARTITION_STATE || type == PARTITION_SHARED ||
 		type == PARTITION_SHARED_END || type == PARTITION_MADE);
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <metis.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -19,8 +20,11 @@
 #include "common/clock.h"
 #include "common/interrupt.h"
 #include "common/log.h"
+#include "common/minmax.h"
 #include "common/units.h"
 #include "common/unix_socket.h"
+#include "scenario/scenario.h"
+#include "workload/plan.h"
 
 /* Addresses. */
 
@@ -502,33 +506,36 @@ channel_fini(struct channel *channel)
 	*channel = (struct channel){ .fd = -1 };
 }
 
-static void
-put_bytes(struct channel *channel, const void *data, size_t size)
+uint8_t *
+channel_place(struct channel *channel, enum partition_type type, size_t size)
 {
-	if (size == 0)
-		return;
-	channel->out = grow(channel->out, &channel->out_cap, channel->out_used + size, 1, "messages to another partition");
-	memcpy(channel->out + channel->out_used, data, size);
-	channel->out_used += size;
+	const struct partition_hdr hdr = { .magic = PARTITION_MAGIC, .type = (uint16_t)type, .size = (uint32_t)size };
+	uint8_t *at;
+
+	if (!channel_is_open(channel) || channel->error != 0)
+		return NULL;
+	if (channel_left_bytes(channel) > CHANNEL_OUT_BYTES) {
+		channel->error = ENOBUFS;
+		return NULL;
+	}
+	channel->out = grow(channel->out, &channel->out_cap, channel->out_used + sizeof(hdr) + size, 1,
+			    "messages to another partition");
+	at = channel->out + channel->out_used;
+	memcpy(at, &hdr, sizeof(hdr));
+	channel->out_used += sizeof(hdr) + size;
+	return at + sizeof(hdr);
 }
 
 void
 channel_put(struct channel *channel, enum partition_type type, const void *body, size_t size, const void *more,
 	    size_t more_size)
 {
-	const struct partition_hdr hdr = { .magic = PARTITION_MAGIC,
-					   .type = (uint16_t)type,
-					   .size = (uint32_t)(size + more_size) };
+	uint8_t *at = channel_place(channel, type, size + more_size);
 
-	if (!channel_is_open(channel) || channel->error != 0)
-		return;
-	if (channel_left_bytes(channel) > CHANNEL_OUT_BYTES) {
-		channel->error = ENOBUFS;
-		return;
-	}
-	put_bytes(channel, &hdr, sizeof(hdr));
-	put_bytes(channel, body, size);
-	put_bytes(channel, more, more_size);
+	if (at != NULL && size != 0)
+		memcpy(at, body, size);
+	if (at != NULL && more_size != 0)
+		memcpy(at + size, more, more_size);
 }
 
 void
@@ -715,4 +722,207 @@ const char *
 channel_flaw(const struct channel *channel)
 {
 	return channel->error == ENOBUFS ? "it leaves more than 64 MB unread" : strerror(channel->error);
+}
+
+/* Division of nodes. */
+
+#define UNSET UINT32_MAX
+/* METIS draws: everybody from here. */
+#define DIVISION_SEED 17
+
+/* The switch that a node goes with: itself, or that of a host's first port. */
+static uint32_t
+group_of(const struct topo *topo, uint32_t node)
+{
+	return topo->nodes[node].kind == TOPO_HOST ? topo_port_of(topo, node, 0)->peer : node;
+}
+
+/* Names are known, and each stands once: the scenario was checked. */
+static void
+assign_named(const struct scenario *sc, uint32_t *partition)
+{
+	for (size_t g = 0; g < sc->npartitions; g++)
+		for (size_t i = 0; i < sc->partitions[g].names.count; i++)
+			partition[topo_find(sc->topo, sc->partitions[g].names.items[i])] = (uint32_t)g;
+}
+
+/* The graph of switches in METIS's format: neighbours of vertex v are adjncy[xadj[v] .. xadj[v + 1]). */
+struct graph {
+	idx_t *xadj, *adjncy, *crossing, *weight, *partition; /* crossing: what passes to a neighbour, and back */
+	uint32_t *vertex;                                     /* [nnodes] of a switch */
+	uint64_t *packets;                                    /* [nports] predicted to leave each port */
+	uint64_t unit;                                        /* of weights */
+	idx_t count, edges;
+};
+
+/* METIS adds up weights in 32 bits. */
+#define MOST_WEIGHT (1u << 28)
+
+static void
+graph_fini(struct graph *g)
+{
+	free(g->xadj);
+	free(g->adjncy);
+	free(g->crossing);
+	free(g->packets);
+	free(g->weight);
+	free(g->partition);
+	free(g->vertex);
+}
+
+/* A cable to a neighbour: one more to the same, or the first. */
+static void
+graph_add(struct graph *g, idx_t from, idx_t neighbour, uint64_t packets)
+{
+	idx_t at = from;
+
+	while (at < g->edges && g->adjncy[at] != neighbour)
+		at++;
+	g->adjncy[at] = neighbour;
+	g->crossing[at] += 1 + (idx_t)(packets / g->unit);
+	g->edges += at == g->edges;
+}
+
+/* A node's work is the packets that arrive there, and those that a host makes; and a look at each port. */
+static idx_t
+work_of(const struct graph *g, const struct topo *topo, uint32_t node)
+{
+	uint64_t packets = 0;
+
+	for (uint16_t p = 0; p < topo->nodes[node].nports; p++) {
+		const struct topo_port *port = topo_port_of(topo, node, p);
+
+		packets += g->packets[port->peer_port];
+		if (topo->nodes[node].kind == TOPO_HOST)
+			packets += g->packets[topo->nodes[node].first_port + p];
+	}
+	return topo->nodes[node].nports + (idx_t)(packets / g->unit);
+}
+
+static int
+predict(struct graph *g, const struct scenario *sc)
+{
+	const struct expect_frames frames = { .payload_bytes = sc->roce.mtu_bytes, .frames_per_ack = sc->roce.ack_every };
+	uint64_t all = 0;
+	int ret = plan_predict_packets(sc->plan, &sc->routing, &frames, g->packets);
+
+	for (uint32_t i = 0; i < sc->topo->nports; i++)
+		all += g->packets[i];
+	g->unit = 1 + 2 * all / MOST_WEIGHT;
+	return ret;
+}
+
+static int
+graph_init(struct graph *g, const struct scenario *sc)
+{
+	const struct topo *topo = sc->topo;
+
+	*g = (struct graph){
+		.xadj = calloc(topo->nswitches + 1u, sizeof(idx_t)),
+		.adjncy = calloc(topo->nports + 1u, sizeof(idx_t)),
+		.crossing = calloc(topo->nports + 1u, sizeof(idx_t)),
+		.packets = calloc(topo->nports + 1u, sizeof(uint64_t)),
+		.weight = calloc(topo->nswitches + 1u, sizeof(idx_t)),
+		.partition = calloc(topo->nswitches + 1u, sizeof(idx_t)),
+		.vertex = calloc(topo->nnodes + 1u, sizeof(uint32_t)),
+	};
+	if (g->xadj == NULL || g->adjncy == NULL || g->crossing == NULL || g->packets == NULL || g->weight == NULL ||
+	    g->partition == NULL || g->vertex == NULL)
+		return -ENOMEM;
+	if (predict(g, sc) < 0)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < topo->nnodes; i++)
+		if (topo->nodes[i].kind == TOPO_SWITCH)
+			g->vertex[i] = (uint32_t)g->count++;
+	for (uint32_t i = 0; i < topo->nnodes; i++) {
+		uint32_t group = group_of(topo, i);
+		idx_t from = g->edges;
+
+		g->weight[g->vertex[group]] += work_of(g, topo, i);
+		for (uint16_t p = 0; topo->nodes[i].kind == TOPO_SWITCH && p < topo->nodes[i].nports; p++) {
+			const struct topo_port *port = topo_port_of(topo, i, p);
+
+			if (topo->nodes[port->peer].kind == TOPO_SWITCH)
+				graph_add(g, from, (idx_t)g->vertex[port->peer],
+					  g->packets[topo->nodes[i].first_port + p] + g->packets[port->peer_port]);
+		}
+		if (topo->nodes[i].kind == TOPO_SWITCH)
+			g->xadj[g->vertex[i] + 1] = g->edges;
+	}
+	return 0;
+}
+
+static int
+assign_by_metis(const struct scenario *sc, uint32_t partitions, uint32_t *partition, struct err *err)
+{
+	idx_t options[METIS_NOPTIONS], one = 1, count = (idx_t)partitions, boundary = 0;
+	const struct topo *topo = sc->topo;
+	struct graph g;
+	int ret = graph_init(&g, sc);
+
+	METIS_SetDefaultOptions(options);
+	options[METIS_OPTION_SEED] = DIVISION_SEED;
+	if (ret == 0 && METIS_PartGraphRecursive(&g.count, &one, g.xadj, g.adjncy, g.weight, NULL, g.crossing, &count, NULL,
+						 NULL, options, &boundary, g.partition) != METIS_OK)
+		ret = -EINVAL;
+	for (uint32_t i = 0; ret == 0 && i < topo->nnodes; i++)
+		if (topo->nodes[i].kind == TOPO_SWITCH)
+			partition[i] = (uint32_t)g.partition[g.vertex[i]];
+	graph_fini(&g);
+	return ret == 0 ? 0 : err_set(err, ret, "this topology could not be divided into %u partitions", partitions);
+}
+
+int
+division_make(const struct scenario *sc, uint32_t partitions, uint32_t *partition, struct err *err)
+{
+	const struct topo *topo = sc->topo;
+	int ret = 0;
+
+	if (sc->npartitions != 0 && sc->npartitions != partitions)
+		return cfg_fail(&sc->partitions[0].where, NULL, err,
+				"the scenario has %zu partitions, and %u are asked for", sc->npartitions, partitions);
+	if (partitions > topo->nswitches)
+		return err_set(err, -EINVAL, "%s: %u partitions of %u switches: every partition needs a switch",
+			       cfg_file(sc->cfg), partitions, topo->nswitches);
+	for (uint32_t i = 0; i < topo->nnodes; i++)
+		partition[i] = UNSET;
+	if (sc->npartitions != 0)
+		assign_named(sc, partition);
+	else
+		ret = assign_by_metis(sc, partitions, partition, err);
+	for (uint32_t i = 0; ret == 0 && i < topo->nnodes; i++)
+		if (partition[i] == UNSET)
+			partition[i] = partition[group_of(topo, i)];
+	for (uint32_t p = 0; ret == 0 && p < partitions; p++) {
+		bool any = false;
+
+		for (uint32_t i = 0; i < topo->nnodes; i++)
+			any |= partition[i] == p;
+		if (!any)
+			ret = err_set(err, -EINVAL,
+				      "%s: partition %u of %u would have no node: ask for fewer, or name switches in "
+				      "\"partitions\"",
+				      cfg_file(sc->cfg), p, partitions);
+	}
+	return ret;
+}
+
+char *
+division_name(const struct topo *topo, const uint32_t *partition, uint32_t which, char *buf)
+{
+	uint32_t count = 0, shown = 0;
+	int at = snprintf(buf, DIVISION_NAME, "partition %u (", which);
+
+	for (uint32_t i = 0; i < topo->nnodes; i++) {
+		count += partition[i] == which;
+		if (partition[i] != which || shown == 3)
+			continue;
+		at += snprintf(buf + at, DIVISION_NAME - (size_t)at, "%s%s", shown != 0 ? ", " : "", topo->nodes[i].name);
+		shown++;
+	}
+	if (count > shown)
+		snprintf(buf + at, DIVISION_NAME - (size_t)at, " and %u more)", count - shown);
+	else
+		snprintf(buf + at, DIVISION_NAME - (size_t)at, ")");
+	return buf;
 }

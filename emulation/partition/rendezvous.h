@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Partitions connect before a run: each listens, and connects to those before it; both identify themselves and the
- * run.
+ * Before a run a fabric is divided among partitions, which connect: each listens, and connects to those before it; both
+ * identify themselves and the run.
  */
 #pragma once
 
@@ -88,7 +88,12 @@ struct channel_message {
 int channel_init(struct channel *channel, int fd);
 void channel_fini(struct channel *channel);
 
-/* Appends a message of up to two buffers. Nothing is written until channel_flush(). */
+/*
+ * Appends a message whose body the caller writes before anything else. Nothing leaves until channel_flush().
+ * @return the body, [size] of any alignment; NULL: the channel is closed, or has failed
+ */
+uint8_t *channel_place(struct channel *channel, enum partition_type type, size_t size);
+/* Appends a message of up to two buffers. */
 void channel_put(struct channel *channel, enum partition_type type, const void *body, size_t size, const void *more,
 		 size_t more_size);
 /* Writes the bytes that the socket takes. */
@@ -157,3 +162,25 @@ int address_listen(struct unix_listener *listener, const char *address, int back
 int address_connect(const char *address, struct err *err);
 /* Closes a listener, and removes its path. */
 void address_close(const char *address, struct unix_listener *listener);
+
+/*
+ * Which partition of a fabric runs which node. Every partition computes it for itself, from the same scenario, with
+ * the same result: the partitions compare a digest of it in the handshake.
+ */
+
+struct scenario;
+struct topo;
+
+/*
+ * Switches by the scenario's partitions groups, or, where there are none, by METIS: work (a switch's ports, twice those of
+ * its hosts) evenly, with few boundary cables. A host is where the switch of its first port is, unless a group names
+ * it.
+ * @param partitions  2 to PARTITION_MAX
+ * @param partition   set, [topo->nnodes]
+ * @return 0, or negative errno with err set
+ */
+int division_make(const struct scenario *scenario, uint32_t partitions, uint32_t *partition, struct err *err);
+
+/* "partition 1 (b, h2 and 1 more)", for people. @param buf  of DIVISION_NAME bytes. @return buf */
+#define DIVISION_NAME 160
+char *division_name(const struct topo *topo, const uint32_t *partition, uint32_t which, char *buf);

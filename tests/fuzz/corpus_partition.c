@@ -38,6 +38,13 @@ add_crossing(struct seed *seed, uint32_t port, bool real)
 	const struct partition_promise promise = { .leaves_ps = THERE_PS,
 						   .next_ps = UINT64_MAX,
 						   .state = PARTITION_WORKING };
+	const struct partition_packet packet = {
+		.time_ps = THERE_PS, .wire_bytes = 1106, .payload_bytes = 1024, .ttl = 64
+	};
+	const struct {
+		struct partition_lane head;
+		struct partition_packet packets[2];
+	} lane = { { .port = port }, { packet, packet } };
 	struct partition_frame frame = {
 		.time_ps = THERE_PS,
 		.port = port,
@@ -55,6 +62,7 @@ add_crossing(struct seed *seed, uint32_t port, bool real)
 		.time_ps = THERE_PS, .port = port, .wire_bytes = 90, .type = 5, .ttl = 64, .arg = 1
 	};
 	add(seed, PARTITION_FRAME, &frame, sizeof(frame), 0);
+	add(seed, PARTITION_LANE, &lane, sizeof(lane), 0);
 	add(seed, PARTITION_PROMISE, &promise, sizeof(promise), 0);
 }
 

@@ -421,6 +421,65 @@ test_nodes_of_others(void **state)
 	rig_close(&rig);
 }
 
+/* The port of a node that leads to another. */
+static uint32_t
+port_between(const struct topo *topo, const char *node, const char *peer)
+{
+	for (uint32_t i = 0; i < topo->nports; i++)
+		if (topo->ports[i].node == topo_find(topo, node) && topo->ports[i].peer == topo_find(topo, peer))
+			return i;
+	fail_msg("no cable from %s to %s", node, peer);
+	return 0;
+}
+
+struct lane {
+	struct partition_lane head;
+	struct partition_packet packets[3];
+};
+
+static void
+refuse_lane(struct rig *rig, const struct lane *lane, uint32_t size, const char *why)
+{
+	struct channel_message message = { PARTITION_LANE, size, (const uint8_t *)lane };
+	struct err err = { "" };
+
+	assert_int_equal(boundary_on_lane(&rig->partitions->boundary, 1, 0, &message, &err), -EPROTO);
+	if (strstr(err.text, why) == NULL)
+		fail_msg("\"%s\" in place of \"%s\"", err.text, why);
+}
+
+/* Packets of a cable that come together are in its order, and of planned flows; others are refused. */
+static void
+test_lanes(void **state)
+{
+	struct rig rig = rig_open(0, false, "");
+	const struct topo *topo = rig.scenario->topo;
+	const struct partition_packet packet = {
+		.time_ps = PS_PER_MS, .wire_bytes = 1090, .payload_bytes = 1024, .prio = 3, .ttl = 64
+	};
+	const struct lane good = { { .port = port_between(topo, "b", "a") }, { packet, packet, packet } };
+	struct channel_message message = { PARTITION_LANE, sizeof(good), (const uint8_t *)&good };
+	struct err err = { "" };
+	struct lane lane = good;
+
+	(void)state;
+	assert_int_equal(boundary_on_lane(&rig.partitions->boundary, 1, 0, &message, &err), 0);
+	assert_int_equal(boundary_next_ps(&rig.partitions->boundary), PS_PER_MS);
+	refuse_lane(&rig, &good, sizeof(good) - 1, "LANE of 103 B");
+	lane.head.port = port_between(topo, "c", "b");
+	refuse_lane(&rig, &lane, sizeof(lane), "not at a cable between its partition and this one");
+	lane = good;
+	lane.packets[2].time_ps--;
+	refuse_lane(&rig, &lane, sizeof(lane), "LANE: time_ps = 999999999; right would be 1000000000 at least");
+	lane = good;
+	lane.packets[1].flow = rig.scenario->plan->flows.count;
+	refuse_lane(&rig, &lane, sizeof(lane), "LANE: flow cannot be");
+	lane = good;
+	lane.packets[1].ttl = 0;
+	refuse_lane(&rig, &lane, sizeof(lane), "LANE: ttl cannot be");
+	rig_close(&rig);
+}
+
 UNIT_TEST(partition_ends)
 {
 	const struct CMUnitTest tests[] = {
@@ -437,6 +496,7 @@ UNIT_TEST(partition_ends)
 		cmocka_unit_test(test_ended_a_window_ahead),
 		cmocka_unit_test(test_waits_asleep),
 		cmocka_unit_test(test_nodes_of_others),
+		cmocka_unit_test(test_lanes),
 		cmocka_unit_test(test_never_done), /* the last: it has been interrupted */
 	};
 
