@@ -13,6 +13,7 @@ struct cut {
 	struct chains *chains;
 	uint32_t rank, steps;
 	void *block;
+	uint64_t *lane;  /* [max_steps] of each step, peer and channel */
 	uint32_t *order; /* [max_steps] steps by peer, channel, step */
 	uint32_t *last;  /* [chains of the rank so far] step at the end of each */
 	/* [max_steps] as in struct chains, of this rank */
@@ -37,6 +38,7 @@ cut_all(struct chains *chains)
 
 	cut.block = slab_alloc(
 		(const struct slab_row[]){
+			SLAB_ROW(cut.lane, most + 1),
 			SLAB_ROW(cut.order, most + 1),
 			SLAB_ROW(cut.last, most + 1),
 			SLAB_ROW(cut.before, most + 1),
@@ -44,7 +46,7 @@ cut_all(struct chains *chains)
 			SLAB_ROW(cut.chain_of, most + 1),
 			SLAB_ROW(cut.entry_of, most + 1),
 		},
-		6);
+		7);
 	rc = cut.block == NULL ? -ENOMEM : 0;
 	for (cut.rank = 0; cut.rank < schedule->ranks && rc == 0; cut.rank++) {
 		cut.steps = coll_steps(schedule, cut.rank);
@@ -110,31 +112,29 @@ compare_lanes(const void *a, const void *b, void *cut_arg)
 {
 	const struct cut *cut = cut_arg;
 	uint32_t s = *(const uint32_t *)a, t = *(const uint32_t *)b;
-	const struct coll_step x = coll_step_get(cut->chains->schedule, cut->rank, s);
-	const struct coll_step y = coll_step_get(cut->chains->schedule, cut->rank, t);
 
-	if (x.peer != y.peer)
-		return x.peer < y.peer ? -1 : 1;
-	if (x.channel != y.channel)
-		return x.channel < y.channel ? -1 : 1;
-	return ORDER(s, t);
+	return cut->lane[s - 1] != cut->lane[t - 1] ? ORDER(cut->lane[s - 1], cut->lane[t - 1]) : ORDER(s, t);
 }
 
 static void
 find_lanes(const struct cut *cut)
 {
 	const struct coll_schedule *schedule = cut->chains->schedule;
+	bool sorted = true;
 
 	memset(cut->before, 0, cut->steps * sizeof(*cut->before));
 	memset(cut->behind, 0, cut->steps * sizeof(*cut->behind));
-	for (uint32_t i = 0; i < cut->steps; i++)
-		cut->order[i] = i + 1;
-	qsort_r(cut->order, cut->steps, sizeof(*cut->order), compare_lanes, (void *)cut);
-	for (uint32_t i = 1; i < cut->steps; i++) {
-		const struct coll_step x = coll_step_get(schedule, cut->rank, cut->order[i - 1]);
-		const struct coll_step y = coll_step_get(schedule, cut->rank, cut->order[i]);
+	for (uint32_t i = 0; i < cut->steps; i++) {
+		const struct coll_step step = coll_step_get(schedule, cut->rank, i + 1);
 
-		if (x.peer != y.peer || x.channel != y.channel)
+		cut->lane[i] = (uint64_t)step.peer << 32 | step.channel;
+		cut->order[i] = i + 1;
+		sorted &= i == 0 || cut->lane[i - 1] <= cut->lane[i];
+	}
+	if (!sorted)
+		qsort_r(cut->order, cut->steps, sizeof(*cut->order), compare_lanes, (void *)cut);
+	for (uint32_t i = 1; i < cut->steps; i++) {
+		if (cut->lane[cut->order[i - 1] - 1] != cut->lane[cut->order[i] - 1])
 			continue;
 		cut->before[cut->order[i] - 1] = cut->order[i - 1];
 		cut->behind[cut->order[i - 1] - 1] = cut->order[i];
