@@ -171,8 +171,8 @@ scenario_horizon_ps(const struct scenario *scenario)
 /* The two programs without a fabric. */
 #define PROGRAMS_BYTES 32000000
 /*
- * As measured of rings of 128 and 1,024 ranks: plan and results of a step, 100; its records with the analyzer, and the
- * verdict, 300 to 410; and of an iteration beside its steps.
+ * As measured of rings of 128 and 1,024 ranks: plan and results of a step, 40 to 100; its records with the analyzer, and
+ * the verdict, 300 to 410; and of an iteration beside its steps.
  */
 #define STEP_BYTES 500
 #define ITERATION_BYTES 1000
