@@ -620,13 +620,14 @@ boundary_on_held(struct boundary *boundary, uint32_t from, const struct channel_
 
 /* @return the boundary cable that it arrived by; NULL with err set: it is none of theirs, or the time is impossible */
 static struct boundary_crossing *
-crossing_of(struct boundary *boundary, uint32_t from, uint64_t leaves_ps, bool pause, uint32_t port, uint64_t time_ps,
-	    struct err *err)
+crossing_of(struct boundary *boundary, uint32_t from, uint64_t leaves_ps, enum partition_type type, uint32_t port,
+	    uint64_t time_ps, struct err *err)
 {
 	const struct topo *topo = boundary->scenario->topo;
 	uint32_t at = port < topo->nports ? boundary->crossing_of[port] : TOPO_NONE;
 	struct boundary_crossing *crossing = at != TOPO_NONE ? &boundary->crossings[at] : NULL;
-	const char *what = pause ? "PAUSE" : "FRAME";
+	bool pause = type == PARTITION_PAUSE;
+	const char *what = pause ? "PAUSE" : type == PARTITION_LANE ? "LANE" : "FRAME";
 	uint64_t least_ps;
 
 	if (crossing == NULL || crossing->from != from) {
@@ -855,7 +856,7 @@ boundary_on_frame(struct boundary *boundary, uint32_t from, uint64_t leaves_ps, 
 	int ret;
 
 	memcpy(&f, message->body, sizeof(f));
-	crossing = crossing_of(boundary, from, leaves_ps, false, f.port, f.time_ps, err);
+	crossing = crossing_of(boundary, from, leaves_ps, PARTITION_FRAME, f.port, f.time_ps, err);
 	if (crossing == NULL)
 		return -EPROTO;
 	packet = packet_of(&f);
@@ -904,7 +905,7 @@ boundary_on_lane(struct boundary *boundary, uint32_t from, uint64_t leaves_ps, c
 	memcpy(&packet, message->body + sizeof(head), sizeof(packet));
 	if (size % sizeof(packet) != 0)
 		return err_set(err, -EPROTO, "LANE of %u B", message->size);
-	crossing = crossing_of(boundary, from, leaves_ps, false, head.port, packet.time_ps, err);
+	crossing = crossing_of(boundary, from, leaves_ps, PARTITION_LANE, head.port, packet.time_ps, err);
 	if (crossing == NULL)
 		return -EPROTO;
 	ret = make_room(boundary, crossing, count, err);
@@ -923,7 +924,7 @@ boundary_on_pause(struct boundary *boundary, uint32_t from, uint64_t leaves_ps, 
 	struct boundary_crossing *crossing;
 
 	memcpy(&pause, message->body, sizeof(pause));
-	crossing = crossing_of(boundary, from, leaves_ps, true, pause.port, pause.time_ps, err);
+	crossing = crossing_of(boundary, from, leaves_ps, PARTITION_PAUSE, pause.port, pause.time_ps, err);
 	if (crossing == NULL)
 		return -EPROTO;
 	if (crossing->pauses_used - crossing->pauses_head >= 4 * boundary->emulation->fabric->links[pause.port].pauses_cap)

@@ -11,7 +11,7 @@ from harness import DPSWITCH, STALL_LIMIT_S, ROCELAB, Run, descendants, fail, sc
 
 HEADER = struct.Struct("<IHHII")
 MAGIC = 0x54504352
-FRAME, RECORDS, COUNTERS, STEP, REPORT, WINDOW = 5, 8, 10, 11, 16, 19
+FRAME, RECORDS, COUNTERS, STEP, REPORT, WINDOW, LANE = 5, 8, 10, 11, 16, 19, 26
 
 # A plugin diagnoser that asks switches and hosts of all partitions at each turn; the first turn may take a while.
 ASKER = """#!/usr/bin/env python3

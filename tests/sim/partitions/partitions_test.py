@@ -10,7 +10,7 @@ import time
 
 from harness import (DPSWITCH, ROCELAB, SOURCE, Run, check, command, dpswitch, rocelab, scenario_file, scratch, sets, reported,
                      within)
-from partitions import ASKER, COUNTERS, FRAME, RECORDS, REPORT, STEP, WINDOW, Between, Live, Machines, Partitions
+from partitions import ASKER, COUNTERS, FRAME, LANE, RECORDS, REPORT, STEP, WINDOW, Between, Live, Machines, Partitions
 
 # Frames, pauses, polls and their replies, notifications and faults cross the cables of a; a cable of it is cut for a while.
 CROSSED = """
@@ -302,20 +302,25 @@ def changed(kind, at, form, value, after=20):
 
 
 def lying():
-    scenario = scenario_file(RING % ("", "synthetic", 20, "20s"))
+    bare, filled = (scenario_file(RING % ("", payload, 20, "20s")) for payload in ("synthetic", "real"))
     for name, change, why in (
-            ("a frame of the past", changed(FRAME, 0, "<Q", 1), "FRAME: time_ps = 1; right would be"),
-            ("a frame at no cable", changed(FRAME, 8, "<I", 0), "FRAME: port = 0 is not at a cable between its partition and this"),
-            ("a frame of no flow", changed(FRAME, 12, "<I", 1 << 30), "FRAME: flow cannot be"),
-            ("a frame of no type", changed(FRAME, 30, "<B", 77), "FRAME: type cannot be"),
-            ("a frame with bytes", changed(FRAME, 32, "<B", 1 << 7), "FRAME: flags cannot be"),
-            ("a frame too large", changed(FRAME, 24, "<H", 60000), "FRAME: wire_bytes cannot be"),
+            ("a frame of the past", changed(LANE, 8, "<Q", 1), "LANE: time_ps = 1; right would be"),
+            ("a frame at no cable", changed(LANE, 0, "<I", 0), "LANE: port = 0 is not at a cable between its partition and this"),
+            ("a frame of no flow", changed(LANE, 16, "<I", 1 << 30), "LANE: flow cannot be"),
+            ("a frame of no type", changed(LANE, 34, "<B", 77), "LANE: type cannot be"),
+            ("a frame with bytes", changed(LANE, 36, "<B", 1 << 7), "LANE: flags cannot be"),
+            ("a frame too large", changed(LANE, 28, "<H", 60000), "LANE: wire_bytes cannot be"),
+            ("contents of the past", changed(FRAME, 0, "<Q", 1), "FRAME: time_ps = 1; right would be"),
+            ("contents at no cable", changed(FRAME, 8, "<I", 0), "FRAME: port = 0 is not at a cable between its partition and this"),
+            ("contents of no flow", changed(FRAME, 12, "<I", 1 << 30), "FRAME: flow cannot be"),
+            ("contents of no type", changed(FRAME, 30, "<B", 77), "FRAME: type cannot be"),
             ("a window of the future", changed(WINDOW, 0, "<Q", 1 << 40), "WINDOW: index = 1099511627776; right would be"),
             ("a record of others", changed(RECORDS, 12, "<I", 0, after=1), "is not of its partition"),
             ("counters of others", changed(COUNTERS, 0, "<I", 0, after=1), "node = 0 is not of its partition"),
             ("a step of no plan", changed(STEP, 8, "<I", 77, after=1), "STEP of no plan of its host"),
-            ("no message", lambda kind, body: b"nonsense" * 8 if kind == FRAME else (kind, body), "not a message of a partition")):
+            ("no message", lambda kind, body: b"nonsense" * 8 if kind == LANE else (kind, body), "not a message of a partition")):
         partitions = Partitions()
+        scenario = filled if name.startswith("contents") else bare
         partitions.start(0, scenario)
         partitions.listening(0)
         between = str(partitions.dir / "between")
