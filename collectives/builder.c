@@ -423,7 +423,8 @@ place_edges(struct coll_builder *builder, const struct coll_schedule *schedule)
 
 	for (uint32_t i = 0; i < builder->nedges; i++)
 		builder->edges[i].at = coll_step_index(schedule, builder->edges[i].step.rank, builder->edges[i].step.step);
-	qsort(builder->edges, builder->nedges, sizeof(*builder->edges), compare_edges);
+	if (builder->nedges > 1)
+		qsort(builder->edges, builder->nedges, sizeof(*builder->edges), compare_edges);
 	for (uint32_t i = 0, count; i < builder->nedges && rc == 0; i += count) {
 		const struct edge *first = &builder->edges[i];
 		const struct coll_step *kind = (const struct coll_step *)builder->kinds.items + builder->kind_of[first->at];
