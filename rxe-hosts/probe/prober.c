@@ -248,7 +248,7 @@ prober_forget(struct prober *prober)
 	prober->pinglist_ps = 0;
 	prober->nresults = prober->nended = prober->ntimeouts = prober->nhops = 0;
 	prober->reported_dropped = prober->counts.dropped;
-	prober->late_ps = 0;
+	prober->late_ps = prober->turn_ps = prober->turn_ready_ps = 0;
 	for (uint32_t i = 0; i < prober->nnics; i++)
 		forget_nic(&prober->nics[i]);
 }
@@ -317,6 +317,32 @@ watch(struct prober *prober, struct probe_nic *nic, uint64_t now_ps)
 					     .stamp_ps = timer_ps(prober, nic), .seq = nic->timed, .event = PROBE_TIMED });
 }
 
+/* The timer of a turn that the thread has not reached yet is late all the same, as far as it is. */
+static void
+note_turn_late(struct prober *prober, uint64_t now_ps)
+{
+	uint64_t handled_ps = prober->turn_ready_ps < now_ps ? prober->turn_ready_ps : now_ps;
+
+	if (handled_ps > prober->turn_ps && handled_ps - prober->turn_ps > prober->late_ps)
+		prober->late_ps = handled_ps - prober->turn_ps;
+	if (prober->turn_ready_ps <= now_ps)
+		prober->turn_ps = prober->turn_ready_ps; /* handled */
+}
+
+/*
+ * A turn is a timer of the agent as well: its thread reaches it behind all completions that wait for the processor. One
+ * such timer at a time is watched.
+ */
+static void
+watch_turn(struct prober *prober, const struct probe_queue *queue, uint64_t now_ps)
+{
+	if (prober->turn_ready_ps > now_ps)
+		return;
+	note_turn_late(prober, now_ps);
+	prober->turn_ps = now_ps;
+	prober->turn_ready_ps = queue->last_ready_ps;
+}
+
 void
 prober_send_due(struct prober *prober, uint32_t nic, uint64_t now_ps)
 {
@@ -329,6 +355,7 @@ prober_send_due(struct prober *prober, uint32_t nic, uint64_t now_ps)
 
 		if (list->next_ps > now_ps)
 			continue;
+		watch_turn(prober, &of->prober, now_ps);
 		if (now_ps - list->next_ps >= list->gap_ps)
 			list->next_ps = now_ps; /* the host stood still: turns that are over are not made up for */
 		target = probe_list_turn(prober, list, kind == REC_PROBE_SERVICE);
@@ -917,8 +944,10 @@ report_received(struct prober *prober, uint32_t nic, struct probe_back *back, ui
 static uint32_t
 late_us(struct prober *prober, uint64_t now_ps)
 {
-	uint64_t late_ps = prober->late_ps;
+	uint64_t late_ps;
 
+	note_turn_late(prober, now_ps);
+	late_ps = prober->late_ps;
 	for (uint32_t nic = 0; nic < prober->nnics; nic++) {
 		uint64_t since_ps = probe_queue_timer_ps(&prober->nics[nic].prober);
 

@@ -190,6 +190,8 @@ struct prober {
 	uint32_t nhops;
 	uint64_t reported_dropped; /* of counts.dropped, by the last upload */
 	uint64_t late_ps;          /* by how much a timer was handled late, at most */
+	uint64_t turn_ps;          /* a turn's timer, */
+	uint64_t turn_ready_ps;    /* and when its thread reaches it */
 	struct probe_agent_counts counts;
 };
 

@@ -16,6 +16,8 @@ FAULTS = [
     ("a damaged cable from a spine", 'kind = "corruption"; port = "s1:3"; rate = 0.1;', "switch-problem", "s1:3"),
     ("silent loss at a spine's port", 'kind = "loss"; port = "s3:1"; rate = 0.05; silent = true;', "switch-problem", "s3:1"),
     ("an overloaded CPU", 'kind = "cpu-overload"; host = "h9"; delay = "20ms"; duration = "200ms";', "cpu-overload", "h9"),
+    ("an overloaded CPU that answers in time", 'kind = "cpu-overload"; host = "h9"; delay = "0.7ms"; duration = "90ms";',
+     "cpu-overload", "h9"),
     ("a host that hangs", 'kind = "host-down"; host = "h9";', "host-down", "h9"),
     ("an agent that starts again", 'kind = "agent-restart"; host = "h9"; duration = "30ms";', None, None),
     ("a damaged cable of restarted agents", "".join(
