@@ -124,47 +124,12 @@ struct partition_refuse {
 
 WIRE_SIZE(partition_refuse, 256)
 
-/*
- * A descriptor (common/pkt.h). Behind it, as flags say: struct partition_int, struct partition_contents and the
- * segment's bytes.
- */
-struct partition_frame {
+/* A descriptor (common/pkt.h). */
+struct partition_packet {
 	uint64_t time_ps; /* the last bit is there */
-	uint32_t port;    /* global id of the port that it left by */
 	uint32_t flow;
 	uint32_t psn; /* with the tag above, or the id of a control packet */
 	uint32_t arg;
-	uint16_t wire_bytes, payload_bytes;
-	uint8_t opcode, syndrome, type, prio;
-	uint8_t flags, ttl;
-	uint8_t has_contents;
-	/*
-	 * only the frame's bytes from its kernel host follow: they hold the flow and the rest; or, behind a control packet
-	 * about a flow of such hosts that is not planned, struct partition_tuple
-	 */
-	uint8_t has_bytes;
-	uint8_t reserved[4];
-};
-
-WIRE_AT(partition_frame, 8, port)
-WIRE_AT(partition_frame, 24, wire_bytes)
-WIRE_AT(partition_frame, 28, opcode)
-WIRE_AT(partition_frame, 34, has_contents)
-WIRE_AT(partition_frame, 35, has_bytes)
-WIRE_SIZE(partition_frame, 40)
-
-/* LANE: this, and one descriptor or more. */
-struct partition_lane {
-	uint32_t port; /* as of a FRAME */
-	uint32_t reserved;
-};
-
-WIRE_SIZE(partition_lane, 8)
-
-/* The fields of a FRAME without further bytes. */
-struct partition_packet {
-	uint64_t time_ps;
-	uint32_t flow, psn, arg;
 	uint16_t wire_bytes, payload_bytes;
 	uint8_t opcode, syndrome, type, prio;
 	uint8_t flags, ttl;
@@ -174,6 +139,32 @@ struct partition_packet {
 WIRE_AT(partition_packet, 20, wire_bytes)
 WIRE_AT(partition_packet, 24, opcode)
 WIRE_SIZE(partition_packet, 32)
+
+/* FRAME. Behind it, as flags say: struct partition_int, struct partition_contents and the segment's bytes. */
+struct partition_frame {
+	struct partition_packet packet;
+	uint32_t port; /* global id of the port that it left by */
+	uint8_t has_contents;
+	/*
+	 * only the frame's bytes from its kernel host follow: they hold the flow and the rest; or, behind a control packet
+	 * about a flow of such hosts that is not planned, struct partition_tuple
+	 */
+	uint8_t has_bytes;
+	uint8_t reserved[2];
+};
+
+WIRE_AT(partition_frame, 32, port)
+WIRE_AT(partition_frame, 36, has_contents)
+WIRE_AT(partition_frame, 37, has_bytes)
+WIRE_SIZE(partition_frame, 40)
+
+/* LANE: this, and one descriptor or more. */
+struct partition_lane {
+	uint32_t port; /* as of a FRAME */
+	uint32_t reserved;
+};
+
+WIRE_SIZE(partition_lane, 8)
 
 /* Telemetry of its path, struct int_header. */
 struct partition_int {

@@ -372,6 +372,25 @@ contents_of(const struct boundary *boundary, const struct pkt *p, uint8_t *more)
 	return sizeof(contents) + p->payload_bytes;
 }
 
+static struct partition_packet
+packet_of(const struct pkt *p)
+{
+	return (struct partition_packet){
+		.time_ps = p->time_ps,
+		.flow = p->flow,
+		.psn = p->id,
+		.arg = p->arg,
+		.wire_bytes = p->wire_bytes,
+		.payload_bytes = p->payload_bytes,
+		.opcode = p->opcode,
+		.syndrome = p->syndrome,
+		.type = p->type,
+		.prio = p->prio,
+		.flags = p->flags,
+		.ttl = p->ttl,
+	};
+}
+
 /*
  * The data that travels with a descriptor, and the fields that change for that.
  * @return additional bytes; -ENOBUFS: the packet ends here, which is counted
@@ -397,10 +416,10 @@ put_contents(struct boundary *boundary, const struct pkt *p, struct partition_fr
 	} else if (boundary->scenario->roce.real_payload) {
 		size = contents_of(boundary, p, more);
 		frame->has_contents = size != 0;
-		frame->arg = segments_imm(&boundary->segments, p);
+		frame->packet.arg = segments_imm(&boundary->segments, p);
 		body_release(bodies_of(boundary), p);
 	}
-	frame->flags &= (uint8_t)~PKT_BYTES;
+	frame->packet.flags &= (uint8_t)~PKT_BYTES;
 	return (int)size;
 }
 
@@ -409,21 +428,7 @@ put_frame(struct boundary *boundary, uint32_t port, const struct pkt *p, const s
 {
 	uint32_t to = boundary->partition_of[boundary->scenario->topo->ports[port].peer];
 	uint8_t more[sizeof(struct partition_int) + sizeof(struct partition_contents) + UINT16_MAX];
-	struct partition_frame frame = {
-		.time_ps = p->time_ps,
-		.port = port,
-		.flow = p->flow,
-		.psn = p->id,
-		.arg = p->arg,
-		.wire_bytes = p->wire_bytes,
-		.payload_bytes = p->payload_bytes,
-		.opcode = p->opcode,
-		.syndrome = p->syndrome,
-		.type = p->type,
-		.prio = p->prio,
-		.flags = p->flags,
-		.ttl = p->ttl,
-	};
+	struct partition_frame frame = { .packet = packet_of(p), .port = port };
 	size_t size = 0;
 	int contents;
 
@@ -464,23 +469,9 @@ put_bare(struct boundary *boundary, uint32_t port, const struct pkt *packets, ui
 	if (at != NULL)
 		memcpy(at, &head, sizeof(head));
 	for (uint32_t i = 0; i < count; i++) {
-		const struct pkt *p = &packets[i];
-		const struct partition_packet packet = {
-			.time_ps = p->time_ps,
-			.flow = p->flow,
-			.psn = p->id,
-			.arg = p->arg,
-			.wire_bytes = p->wire_bytes,
-			.payload_bytes = p->payload_bytes,
-			.opcode = p->opcode,
-			.syndrome = p->syndrome,
-			.type = p->type,
-			.prio = p->prio,
-			.flags = p->flags,
-			.ttl = p->ttl,
-		};
+		const struct partition_packet packet = packet_of(&packets[i]);
 
-		boundary->crossed.out_bytes += p->wire_bytes;
+		boundary->crossed.out_bytes += packet.wire_bytes;
 		if (at != NULL)
 			memcpy(at + sizeof(head) + i * sizeof(packet), &packet, sizeof(packet));
 	}
@@ -677,25 +668,6 @@ flow_flaw(const struct boundary *boundary, const struct partition_packet *packet
 	return packet->flow < boundary->scenario->plan->flows.count ? invalid_field(boundary, packet, false) : "flow";
 }
 
-static struct partition_packet
-packet_of(const struct partition_frame *f)
-{
-	return (struct partition_packet){
-		.time_ps = f->time_ps,
-		.flow = f->flow,
-		.psn = f->psn,
-		.arg = f->arg,
-		.wire_bytes = f->wire_bytes,
-		.payload_bytes = f->payload_bytes,
-		.opcode = f->opcode,
-		.syndrome = f->syndrome,
-		.type = f->type,
-		.prio = f->prio,
-		.flags = f->flags,
-		.ttl = f->ttl,
-	};
-}
-
 /* The descriptor here. */
 static struct pkt
 pkt_of(const struct partition_packet *packet)
@@ -795,16 +767,16 @@ adopt(struct boundary *boundary, struct pkt *p, const struct partition_frame *f,
 	const struct scenario *sc = boundary->scenario;
 	const struct host_driver *kernel_driver = &boundary->emulation->drivers.rows[1];
 	struct err why = { 0 };
-	bool control = f->type == PKT_POLL || f->type == PKT_NOTIFY || f->type == PKT_EXPIRED;
-	const struct partition_packet packet = packet_of(f);
-	const char *flaw = control ? invalid_field(boundary, &packet, true) : NULL;
+	const struct partition_packet *packet = &f->packet;
+	bool control = packet->type == PKT_POLL || packet->type == PKT_NOTIFY || packet->type == PKT_EXPIRED;
+	const char *flaw = control ? invalid_field(boundary, packet, true) : NULL;
 	int ret;
 
 	if (flaw != NULL)
 		return err_set(err, -EPROTO, "FRAME: %s cannot be", flaw);
-	if (sc->nexternal == 0 || f->has_contents || f->wire_bytes < sc->min_frame_bytes || f->ttl == 0)
-		return err_set(err, -EPROTO, "FRAME: with bytes, ttl = %u, %u B on the wire cannot be", f->ttl,
-			       f->wire_bytes);
+	if (sc->nexternal == 0 || f->has_contents || packet->wire_bytes < sc->min_frame_bytes || packet->ttl == 0)
+		return err_set(err, -EPROTO, "FRAME: with bytes, ttl = %u, %u B on the wire cannot be", packet->ttl,
+			       packet->wire_bytes);
 	ret = kernel_driver->ops->adopt(kernel_driver->ctx, p, bytes, size, &why);
 	if (ret == -EPROTO)
 		return err_set(err, ret, "FRAME: %s", why.text);
@@ -825,8 +797,7 @@ static int
 take_over(struct boundary *boundary, struct boundary_frame *frame, const struct partition_frame *f, const uint8_t *more,
 	  size_t size, struct err *err)
 {
-	const struct partition_packet packet = packet_of(f);
-	const char *flaw = flow_flaw(boundary, &packet);
+	const char *flaw = flow_flaw(boundary, &f->packet);
 	int of;
 
 	if (flaw != NULL)
@@ -834,7 +805,7 @@ take_over(struct boundary *boundary, struct boundary_frame *frame, const struct 
 	of = take_header(frame, more, size, err);
 	if (of < 0)
 		return of;
-	if (f->has_contents && f->type == PKT_UD)
+	if (f->has_contents && f->packet.type == PKT_UD)
 		return embedded_datagram_put(boundary->emulation->shared, &frame->p, more + of, size - (size_t)of) == 0
 			       ? 0
 			       : err_set(err, -EPROTO, "FRAME: %zu B are no contents of a datagram", size - (size_t)of);
@@ -850,17 +821,15 @@ boundary_on_frame(struct boundary *boundary, uint32_t from, uint64_t leaves_ps, 
 	const uint8_t *more = message->body + sizeof(struct partition_frame);
 	size_t size = message->size - sizeof(struct partition_frame);
 	struct partition_frame f;
-	struct partition_packet packet;
 	struct boundary_frame frame = { 0 };
 	struct boundary_crossing *crossing;
 	int ret;
 
 	memcpy(&f, message->body, sizeof(f));
-	crossing = crossing_of(boundary, from, leaves_ps, PARTITION_FRAME, f.port, f.time_ps, err);
+	crossing = crossing_of(boundary, from, leaves_ps, PARTITION_FRAME, f.port, f.packet.time_ps, err);
 	if (crossing == NULL)
 		return -EPROTO;
-	packet = packet_of(&f);
-	frame.p = pkt_of(&packet);
+	frame.p = pkt_of(&f.packet);
 	ret = f.has_bytes ? adopt(boundary, &frame.p, &f, more, size, err)
 			  : take_over(boundary, &frame, &f, more, size, err);
 	if (ret == 0)

@@ -39,27 +39,19 @@ add_crossing(struct seed *seed, uint32_t port, bool real)
 						   .next_ps = UINT64_MAX,
 						   .state = PARTITION_WORKING };
 	const struct partition_packet packet = {
-		.time_ps = THERE_PS, .wire_bytes = 1106, .payload_bytes = 1024, .ttl = 64
+		.time_ps = THERE_PS, .wire_bytes = 1106, .payload_bytes = 1024, .prio = 3, .ttl = 64
 	};
 	const struct {
 		struct partition_lane head;
 		struct partition_packet packets[2];
 	} lane = { { .port = port }, { packet, packet } };
-	struct partition_frame frame = {
-		.time_ps = THERE_PS,
-		.port = port,
-		.wire_bytes = 1106,
-		.payload_bytes = 1024,
-		.prio = 3,
-		.ttl = 64,
-		.has_contents = real,
-	};
+	struct partition_frame frame = { .packet = packet, .port = port, .has_contents = real };
 
 	add(seed, PARTITION_FRAME, &frame, sizeof(frame),
-	    real ? sizeof(struct partition_contents) + frame.payload_bytes : 0);
+	    real ? sizeof(struct partition_contents) + packet.payload_bytes : 0);
 	add(seed, PARTITION_PAUSE, &pause, sizeof(pause), 0);
 	frame = (struct partition_frame){
-		.time_ps = THERE_PS, .port = port, .wire_bytes = 90, .type = 5, .ttl = 64, .arg = 1
+		.packet = { .time_ps = THERE_PS, .wire_bytes = 90, .type = 5, .ttl = 64, .arg = 1 }, .port = port
 	};
 	add(seed, PARTITION_FRAME, &frame, sizeof(frame), 0);
 	add(seed, PARTITION_LANE, &lane, sizeof(lane), 0);

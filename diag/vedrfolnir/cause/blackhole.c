@@ -112,39 +112,18 @@ blackhole_of_acks(const struct cause_input *in, uint32_t step, uint32_t *into)
 	return switches;
 }
 
-/* One of several switches discarded the step's ACKs: of no place, with all ports that they leave by. */
-static void
-add_on_path(struct cause_set *set, uint32_t step, uint32_t switches)
-{
-	const struct evidence *ev = set->in->ev;
-	const struct run_step *s = &set->in->steps[step];
-	const struct ev_flow *of = &ev->flows[s->flow];
-	double excess_ps = cause_excess_ps(set->in, step);
-	struct cause_finding *finding;
-	char flow[96];
-
-	finding = cause_add(set, EV_NONE, evidence_flow_name(ev, s->flow, flow), s->flow, step);
-	if (finding == NULL)
-		return;
-	for (uint32_t h = 0; h < of->nback; h++)
-		cause_port(set, finding, ev->hops[of->first_hop + of->nhops + h]);
-	cause_time(finding, s->start_ps, s->end_ps);
-	cause_explains(finding, EV_NONE, excess_ps);
-	if (cause_score(finding, cause_lost_frames(set->in, step, excess_ps)))
-		finding->out.evidence = (struct finding_evidence){
-			.clauses = { CLAUSE_ACKS_SOMEWHERE }, .nclauses = 1, .step = step, .count = switches
-		};
-}
-
 static void
 add_of_acks(struct cause_set *set, uint32_t step)
 {
 	uint32_t into, switches = blackhole_of_acks(set->in, step, &into);
+	struct cause_finding *finding = switches > 1 ? cause_on_path(set, step, true) : NULL;
 
 	if (switches == 1)
 		add_hole(set, step, into, CLAUSE_ACKS, 1);
-	else if (switches != 0)
-		add_on_path(set, step, switches);
+	if (finding != NULL)
+		finding->out.evidence = (struct finding_evidence){
+			.clauses = { CLAUSE_ACKS_SOMEWHERE }, .nclauses = 1, .step = step, .count = switches
+		};
 }
 
 static void

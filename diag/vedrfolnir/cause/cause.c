@@ -725,6 +725,26 @@ cause_explains(struct cause_finding *finding, uint32_t part, double ps)
 		finding->claimed_ps = finding->part_ps;
 }
 
+struct cause_finding *
+cause_on_path(struct cause_set *set, uint32_t step, bool back)
+{
+	const struct evidence *ev = set->in->ev;
+	const struct run_step *s = &set->in->steps[step];
+	const struct ev_flow *of = &ev->flows[s->flow];
+	double excess_ps = cause_excess_ps(set->in, step);
+	struct cause_finding *finding;
+	char flow[96];
+
+	finding = cause_add(set, EV_NONE, evidence_flow_name(ev, s->flow, flow), s->flow, step);
+	if (finding == NULL)
+		return NULL;
+	for (uint32_t h = 0; h < (back ? of->nback : of->nhops); h++)
+		cause_port(set, finding, ev->hops[of->first_hop + (back ? of->nhops : 0) + h]);
+	cause_time(finding, s->start_ps, s->end_ps);
+	cause_explains(finding, EV_NONE, excess_ps);
+	return cause_score(finding, cause_lost_frames(set->in, step, excess_ps)) ? finding : NULL;
+}
+
 void
 cause_name_flows(const struct cause_finding *finding, struct finding_evidence *evidence)
 {

@@ -156,6 +156,12 @@ int cause_find(const struct cause_input *in, struct finding **findings, uint32_t
  * @return NULL when full or out of memory
  */
 struct cause_finding *cause_add(struct cause_set *set, uint32_t root_port, const char *root, uint32_t key, uint32_t step);
+/*
+ * The finding of the step's flow, which has no place: somewhere on the path of its data, or of its ACKs. It has the
+ * ports of that, the step's time, and claims all that the step lost.
+ * @return NULL when full or out of memory, or where other evidence is stronger
+ */
+struct cause_finding *cause_on_path(struct cause_set *set, uint32_t step, bool back);
 void cause_port(struct cause_set *set, struct cause_finding *finding, uint32_t port);
 /* A culprit with its effect; flows sort by the sum of it. */
 void cause_flow(struct cause_set *set, struct cause_finding *finding, uint32_t flow, double score);

@@ -129,21 +129,9 @@ add_places(struct cause_set *set, uint32_t step)
 static void
 add_path(struct cause_set *set, uint32_t step, uint64_t acks)
 {
-	const struct evidence *ev = set->in->ev;
-	const struct run_step *s = &set->in->steps[step];
-	const struct ev_flow *of = &ev->flows[s->flow];
-	double excess_ps = cause_excess_ps(set->in, step);
-	struct cause_finding *finding;
-	char flow[96];
+	struct cause_finding *finding = cause_on_path(set, step, acks != 0);
 
-	finding = cause_add(set, EV_NONE, evidence_flow_name(ev, s->flow, flow), s->flow, step);
-	if (finding == NULL)
-		return;
-	for (uint32_t h = 0; h < (acks != 0 ? of->nback : of->nhops); h++)
-		cause_port(set, finding, ev->hops[of->first_hop + (acks != 0 ? of->nhops : 0) + h]);
-	cause_time(finding, s->start_ps, s->end_ps);
-	cause_explains(finding, EV_NONE, excess_ps);
-	if (cause_score(finding, cause_lost_frames(set->in, step, excess_ps)))
+	if (finding != NULL)
 		finding->out.evidence =
 			(struct finding_evidence){ .clauses = { acks != 0 ? CLAUSE_ACKS : CLAUSE_SENT_AGAIN },
 						   .nclauses = 1,

@@ -543,85 +543,6 @@ test_all_acks_are_lost(void **state)
 	assert_true(names_lost_acks_of(slow, 40, NULL, 0, 77 * MS, REC_NONE));
 }
 
-/*
- * 18->19, with one switch between them, sent packets again that had all arrived: ACKs were lost, and their links lost none.
- * @param lost    frames, on the link of the last one's ACKs to the switch
- * @param readings  of the links of the ACKs
- */
-static struct verdict *
-behind_one_switch(uint64_t lost, uint32_t readings)
-{
-	enum { SW, A, B };
-	static const uint32_t forth[][2] = { { A, 0 }, { SW, 1 } }, back[][2] = { { B, 0 }, { SW, 0 } };
-	const struct rec_tuple flow = records_tuple(A, B, 10000);
-	const struct rec_passage passages[] = {
-		{ .in_port = REC_NO_PORT, .out_port = 0, .flow_packets = 540, .resent = 40 },
-		{ .in_port = 0, .out_port = 1, .in_frames = 900, .sent_frames = 900, .flow_packets = 540 },
-		{ .in_port = 0, .out_port = REC_NO_PORT, .in_frames = 900, .sent_frames = 900, .duplicates = 40 },
-		{ .in_port = 1, .out_port = 0, .in_frames = 9, .sent_frames = 9 + lost },
-		{ .in_port = 0, .out_port = REC_NO_PORT, .in_frames = 8, .sent_frames = 8 },
-	};
-	static const uint32_t nodes[] = { A, SW, B, SW, A };
-	struct rec_step slow = {
-		.step = 1,
-		WAITED_NONE,
-		.end_ps = 80 * MS,
-		.retransmits = 40,
-		.waited_ns = 4000000,
-		.rtt_samples = 5,
-		.rtt_min_ps = 11 * PS_PER_US,
-		.rtt_mean_ps = 11 * PS_PER_US,
-		.late_ps = 9 * MS,
-		.early_ps = 11 * PS_PER_US,
-	};
-	struct records r;
-
-	records_init(&r);
-	records_run(&r);
-	records_node(&r, SW, "3", false, 2);
-	records_node(&r, A, "18", true, 1);
-	records_node(&r, B, "19", true, 1);
-	records_link(&r, SW, 0, false, A, 0, true);
-	records_link(&r, SW, 1, false, B, 0, true);
-	records_collective(&r, 2, 1);
-	records_schedule(&r, 0, 1, A, B, REC_NONE, EXPECT);
-	records_schedule(&r, 1, 1, B, A, REC_NONE, EXPECT);
-	records_route(&r, flow, forth, 2);
-	for (uint32_t h = 0; h < 2; h++) {
-		struct rec_route rec = { .flow = flow, .hop = (uint16_t)h, .port = (uint16_t)back[h][1], .reverse = 1 };
-
-		RECORDS_PUT(&r, rec, REC_ROUTE, back[h][0], 0);
-	}
-	RECORDS_PUT(&r, slow, REC_STEP, A, 80 * MS);
-	for (uint32_t i = 0; i < 3 + readings; i++) {
-		struct rec_passage rec = passages[i];
-
-		rec.hdr.event = 1;
-		rec.flow = flow;
-		RECORDS_PUT(&r, rec, REC_PASSAGE, nodes[i], 80 * MS + i * PS_PER_US);
-	}
-	return case_conclude(&r, REC_END_COMPLETE);
-}
-
-/* The only switch on the path of lost ACKs discarded them, if the links there lost none. */
-static void
-test_a_switch_discards_acks(void **state)
-{
-	static const struct {
-		const struct finding_type *type;
-		const char *root;
-		uint64_t lost;
-		uint32_t readings;
-	} cases[] = {
-		{ FINDING_BLACKHOLE, "3:2", 0, 2 },
-		{ FINDING_PACKET_LOSS, "18->19/10000>10000", 0, 1 },
-		{ FINDING_PACKET_LOSS, "19:1", 1, 2 },
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
-		expect(behind_one_switch(cases[i].lost, cases[i].readings), cases[i].type, cases[i].root, NULL);
-}
-
 static const struct {
 	uint32_t resent, twice, waiting, gap, resent_before, twice_before;
 	bool asked, incomplete, lost;
@@ -979,7 +900,6 @@ UNIT_TEST(cause_passage)
 		cmocka_unit_test(test_acks_that_are_lost),
 		cmocka_unit_test(test_acks_are_lost_though_a_copy_is_in_flight),
 		cmocka_unit_test(test_all_acks_are_lost),
-		cmocka_unit_test(test_a_switch_discards_acks),
 		cmocka_unit_test(test_acks_that_what_holds_a_sender_back_delays),
 		cmocka_unit_test(test_acks_are_not_lost_where_rows_are),
 		cmocka_unit_test(test_time_alone_shows_no_loss),

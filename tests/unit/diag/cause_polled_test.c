@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * What polling packets show of links: one that takes longer than it is configured to, whatever waits in queues; and that
- * none lost ACKs, which a switch discarded then.
- */
+/* What polling packets show of links: one that takes longer than it is configured to, whatever waits in queues. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -128,89 +125,11 @@ test_no_late_link(void **state)
 	verdict_destroy(v);
 }
 
-/*
- * 17->18 sent 40 packets again that had all arrived: ACKs were lost. They return by 3, 6 and 2, and so do polling packets
- * later.
- * @param lost  frames, of those from 6 to 2  @param readings  of the links of the ACKs
- */
-static struct verdict *
-lose_acks(uint64_t lost, uint32_t readings)
-{
-	static const uint32_t back[][2] = { { H18, 0 }, { SW3, 2 }, { SW6, 0 }, { SW2, 1 } };
-	static const uint32_t nodes[] = { H17, SW2, SW6, SW3, H18, SW3, SW6, SW2, H17 };
-	const struct rec_passage passages[] = {
-		{ .in_port = REC_NO_PORT, .out_port = 0, .flow_packets = 540, .resent = 40 },
-		{ .in_port = 1, .out_port = 2, .in_frames = 900, .sent_frames = 900, .flow_packets = 540 },
-		{ .in_port = 0, .out_port = 1, .in_frames = 900, .sent_frames = 900, .flow_packets = 540 },
-		{ .in_port = 2, .out_port = 0, .in_frames = 900, .sent_frames = 900, .flow_packets = 540 },
-		{ .in_port = 0, .out_port = REC_NO_PORT, .in_frames = 900, .sent_frames = 900, .duplicates = 40 },
-		{ .in_port = 0, .out_port = 2, .in_frames = 9, .sent_frames = 9 },
-		{ .in_port = 1, .out_port = 0, .in_frames = 9, .sent_frames = 9 },
-		{ .in_port = 2, .out_port = 1, .in_frames = 9, .sent_frames = 9 + lost },
-		{ .in_port = 0, .out_port = REC_NO_PORT, .in_frames = 8, .sent_frames = 8 },
-	};
-	struct rec_step step = { .step = 1,
-				 WAITED_NONE,
-				 .end_ps = 80 * MS,
-				 .retransmits = 40,
-				 .waited_ns = 4000000,
-				 .rtt_samples = 5,
-				 .rtt_min_ps = 11 * PS_PER_US,
-				 .rtt_mean_ps = 11 * PS_PER_US,
-				 .late_ps = 9 * MS,
-				 .early_ps = 11 * PS_PER_US };
-	struct records r;
-
-	case_fabric(&r);
-	for (uint32_t h = 0; h < ARRAY_LEN(back); h++) {
-		struct rec_route rec = { .flow = F17, .hop = (uint16_t)h, .port = (uint16_t)back[h][1], .reverse = 1 };
-
-		RECORDS_PUT(&r, rec, REC_ROUTE, back[h][0], 0);
-	}
-	RECORDS_PUT(&r, step, REC_STEP, H17, 80 * MS);
-	for (uint32_t i = 0; i < 5 + readings; i++) {
-		struct rec_passage rec = passages[i];
-
-		rec.hdr.event = 1;
-		rec.flow = F17;
-		RECORDS_PUT(&r, rec, REC_PASSAGE, nodes[i], 80 * MS + i * PS_PER_US);
-	}
-	return case_conclude(&r, REC_END_COMPLETE);
-}
-
-/* One of three switches discarded them, if no link lost a frame. Else that link did, or nothing is known of all. */
-static void
-test_one_of_several_switches_discards_acks(void **state)
-{
-	static const struct {
-		const struct finding_type *type;
-		const char *root;
-		uint64_t lost;
-		uint32_t readings;
-	} cases[] = {
-		{ FINDING_BLACKHOLE, "17->18/10000>10000", 0, 4 },
-		{ FINDING_PACKET_LOSS, "17->18/10000>10000", 0, 3 },
-		{ FINDING_PACKET_LOSS, "6:1", 1, 4 },
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct verdict *v = lose_acks(cases[i].lost, cases[i].readings);
-		const struct finding *found = case_find(v, cases[i].type, cases[i].root, NULL);
-
-		assert_int_equal(v->nfindings, 1);
-		assert_non_null(found);
-		if (i == 0)
-			assert_non_null(strstr(case_evidence(v, found), "one of 3 switches there discarded them"));
-		verdict_destroy(v);
-	}
-}
-
 UNIT_TEST(cause_polled)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_late_over_a_link),
 		cmocka_unit_test(test_no_late_link),
-		cmocka_unit_test(test_one_of_several_switches_discards_acks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
